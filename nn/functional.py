@@ -1,5 +1,7 @@
 """torch.nn.functional: the layers as functions."""
 
+from importlib import import_module as _import_module
+
 from ..torch.compat.public_names import name_ops as _name_ops
 from ..torch.operators.linalg.distances import cosine_similarity, normalize, pairwise_distance, pdist
 from ..torch.operators.linalg.matmul import bilinear, linear
@@ -135,3 +137,9 @@ from ..torch.operators.nn.vision import (
 
 _threshold = threshold  # what PyTorch's pickles call it
 _name_ops()
+
+
+def __getattr__(name: str):
+    if name == "grad":  # torch.nn.grad, which is written with these functions
+        return _import_module("..grad", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -120,6 +120,7 @@ _FROM = {
     "amp.grad_scaler": "GradScaler",
     "futures": "Future",
     "utils.dlpack": "to_dlpack",
+    "backends.nnpack": "_nnpack_available",
     "jit": "ScriptFunction ScriptModule",
 }
 _HOME = {name: module for module, names in _FROM.items() for name in names.split()}

@@ -40,6 +40,10 @@ def pytest_configure():
     utilities = "torch.testing._internal"
     _provide(f"{utilities}.common_cuda", tf32_is_not_fp32=lambda module: lambda: False)
     _provide(f"{utilities}.common_mkldnn", bf32_on_and_off=lambda module: lambda *args: lambda test: test)
+    try:
+        importlib.import_module("torch.utils._cxx_pytree")
+    except ImportError:  # it is made of optree
+        sys.modules["torch.utils._cxx_pytree"] = importlib.import_module("torch.utils._pytree")
     _provide(f"{utilities}.common_nn", new_module_tests=lambda module: module.get_new_module_tests())
 
 

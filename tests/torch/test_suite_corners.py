@@ -1,5 +1,6 @@
 """Corners that PyTorch's own test_torch.py goes into, against PyTorch."""
 
+import numpy as np
 import pytest
 
 from functorch_core import torch as ours
@@ -176,5 +177,37 @@ def test_random_numbers_up_to_the_largest(dtype):
         x = t.zeros(6, dtype=getattr(t, dtype))
         t.manual_seed(3)
         return [x.random_(5, None).clone(), x.random_(9).clone(), x.random_(2, 7).clone(), x.random_(to=4).clone()]
+
+    agree(program)
+
+
+def test_bools_are_no_dimensions_and_arrays_no_tensors():
+    def program(t):
+        x = t.ones(2, 3)
+        calls = [
+            lambda: x.flatten(True),
+            lambda: x.flatten(0, True),
+            lambda: x.transpose(True, False),
+            lambda: x.softmax(True),
+            lambda: x.amax(True),
+            lambda: t.cat([x], True),
+            lambda: x.size(True),
+            lambda: x.chunk(1, True),
+            lambda: t.isclose(x, x, t.ones(2)),
+        ]
+        copies = [lambda: x.copy_(np.ones(3)), lambda: x.copy_([1, 2, 3])]
+        return [failing(call)[0] for call in calls], [failing(copy) for copy in copies], x.clone().copy_(3)
+
+    agree(program)
+
+
+def test_tolerances_may_be_tensors():
+    def program(t):
+        near = t.isclose(t.ones(3), t.tensor([1.0, 1.1, 1.5]), t.tensor(0.2), t.tensor(0.0))
+        return (
+            near,
+            t.allclose(t.ones(3), t.ones(3) * 1.1, rtol=t.tensor(0.2)),
+            failing(t.isclose, near, near, t.tensor(-1.0)),
+        )
 
     agree(program)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
+from collections.abc import Iterable
 
 from ..dispatch import overrides as _core
 from ..dispatch.op import Composite as _Composite
@@ -34,6 +35,8 @@ INITIALIZERS = ("constant_", "kaiming_uniform_", "normal_", "uniform_")  # that 
 
 def has_torch_function(relevant_args) -> bool:
     """Whether a mode is on or one of the arguments overrides torch functions."""
+    if not isinstance(relevant_args, Iterable):
+        raise TypeError("expected a sequence")
     return _core.dispatcher.applies(None, tuple(relevant_args), {})
 
 
@@ -188,6 +191,16 @@ def is_tensor_method_or_property(func) -> bool:
 def enable_reentrant_dispatch():
     """Context without effect: dispatch is always re-entrant here."""
     yield
+
+
+@contextlib.contextmanager
+def _enable_torch_function():
+    """Context: modes and subclasses override, whatever is switched off around it."""
+    switch = _core._EnableTorchFunction()
+    try:
+        yield
+    finally:
+        del switch
 
 
 def _get_current_function_mode_stack() -> list:

@@ -17,7 +17,7 @@ from ..tensors.active import active
 from ..tensors.base import Tensor, add_members
 from .inplace import inplace
 from .op import PLAIN, TorchOp, as_tensor, named_apart, of_one, registry
-from .overrides import activate
+from .overrides import DeclinedError, activate
 from .view_op import ViewOp
 
 _new = object.__new__
@@ -165,10 +165,13 @@ def _slow_operator(op, reflected: bool) -> Callable:
             activate()
         asked = active.overrides
         if asked is not None:
-            if not reflected or op.traits.commutative:
-                return getattr(Tensor, op.name, op)(self, other)  # they are told of the method
-            if asked.applies(operator, (self, other), {}):
-                return asked.handle(operator, (self, other), {})
+            try:
+                if not reflected or op.traits.commutative:
+                    return getattr(Tensor, op.name, op)(self, other)  # they are told of the method
+                if asked.applies(operator, (self, other), {}):
+                    return asked.handle(operator, (self, other), {})
+            except DeclinedError:
+                return NotImplemented  # it is the other operand's turn
         return op(other, self) if reflected else op(self, other)
 
     return operator

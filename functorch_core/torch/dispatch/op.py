@@ -369,7 +369,7 @@ class TorchOp:
         n = self.n_positional
 
         def body(builder: Builder):
-            args = [freeze(v) if slot is None else slot.placeholder(builder, v) for slot, v in zip(self.slots, bound)]
+            args = [_static(v) if slot is None else slot.placeholder(builder, v) for slot, v in zip(self.slots, bound)]
             return self.fun(*args[:n], **dict(zip(self.names[n:], args[n:])))
 
         graph, multiple = trace_body(self.name, body)
@@ -463,8 +463,15 @@ def static_key(x):
     if isinstance(x, (list, tuple)):
         return tuple([static_key(y) for y in x])
     if isinstance(x, Tensor):
-        return x.item()
+        if x.ndim:
+            raise TypeError(f"a number is expected, not a Tensor of {x.ndim} dimensions")
+        return static_key(x.item())
     return (x.__class__, x) if isinstance(x, float) else x
+
+
+def _static(x):
+    """A static argument in the trace: of a tensor its number, as in the key."""
+    return x.item() if isinstance(x, Tensor) else freeze(x)
 
 
 def check_out_type(name: str, taken: Out, out):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 
+from ...core.warn import warn
 from ..tensors import types as _types
 from ..tensors.active import active
 from ..tensors.base import Tensor
@@ -17,6 +18,18 @@ from .op import registry
 from .parameter import Buffer, Parameter
 
 NO_IMPLEMENTATION = "no implementation found for '{name}' on types that implement __torch_function__: {types}"
+
+PLAIN_METHOD = (
+    "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, "
+    "please define it as a classmethod."
+)
+CLASS_METHOD = (
+    "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method"
+)
+
+
+class DeclinedError(TypeError):
+    """All that were asked return NotImplemented."""
 
 
 class _State(threading.local):
@@ -80,7 +93,8 @@ class Overridden:
             return NotImplemented
         with DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
-        return result if func in nowrap_functions() else _convert(result, cls)
+        with DisableTorchFunction():  # no mode is told how a result becomes one of the class
+            return result if func in nowrap_functions() else _convert(result, cls)
 
     def __init_subclass__(cls, **kwargs):
         super(Tensor, cls).__init_subclass__(**kwargs)
@@ -202,16 +216,25 @@ def handle(func, relevant: list, args, kwargs):
         if result is not NotImplemented:
             return result
     for x in relevant:
-        result = type(x).__torch_function__(func, types, args, kwargs)
+        _warn_of_plain_method(func, x)
+        result = x.__torch_function__(func, types, args, kwargs)
         if result is not NotImplemented:
             return result
     if not relevant:
         return func(*args, **kwargs)
-    raise TypeError(NO_IMPLEMENTATION.format(name=f"torch.{func.__name__}", types=list(types)))
+    raise DeclinedError(NO_IMPLEMENTATION.format(name=f"torch.{func.__name__}", types=list(types)))
+
+
+def _warn_of_plain_method(func, x):
+    """Say that a __torch_function__ is no classmethod: of ops PyTorch says it as a UserWarning."""
+    if getattr(x.__torch_function__, "__self__", None) is x:
+        warn(PLAIN_METHOD, UserWarning if registry.get(getattr(func, "name", "")) is func else DeprecationWarning)
 
 
 def _ask_mode(func, types, args, kwargs):
     modes = state.modes
+    if isinstance(getattr(modes[-1].__torch_function__, "__self__", None), type):
+        raise RuntimeError(CLASS_METHOD)
     device = _types.defaults.device
     if device is not None and len(_types.self_stack) > modes[-1]._n_devices and _is_factory(func):
         kwargs = {"device": device, **(kwargs or {})}
@@ -294,14 +317,16 @@ living = _Living()
 MEMBERS = """
     backward detach dim is_contiguous item numel numpy register_hook requires_grad_ size storage_offset stride
     tolist""".split()
-# These ask the users' classes only: our own (sparse tensors) have them. The last are operators that
+# These ask the users' classes only: our own (sparse tensors) have them. In the middle are operators that
 # PyTorch does not call by the name of a method.
 USERS_MEMBERS = """
     __array__ __bool__ __complex__ __contains__ __deepcopy__ __float__ __format__ __index__ __int__ __len__
     __reduce_ex__ __repr__ __reversed__ data_ptr detach_ element_size get_device is_complex is_floating_point
     is_inference is_shared is_signed nelement register_post_accumulate_grad_hook retain_grad __and__ __eq__
     __floordiv__ __invert__ __lshift__ __or__ __rfloordiv__ __rlshift__ __rmatmul__ __rmod__ __rpow__
-    __rrshift__ __rshift__ __rsub__ __rtruediv__ __xor__""".split()
+    __rrshift__ __rshift__ __rsub__ __rtruediv__ __xor__ ccol_indices coalesce col_indices crow_indices dense_dim
+    indices is_coalesced is_pinned pin_memory polygamma polygamma_ row_indices share_memory_ sparse_dim sparse_mask
+    to_dense to_sparse values where""".split()
 RENAMED = {"__rtruediv__": "__rdiv__"}
 
 
@@ -405,6 +430,19 @@ class DisableTorchFunction(_Switch):
 
     __module__ = "torch._C"
     attribute = "everything"
+
+
+class _EnableTorchFunction:
+    """As long as it lives, everything overrides, whatever is switched off around it."""
+
+    __module__ = "torch._C"
+
+    def __init__(self):
+        self.saved = state.subclasses, state.everything
+        state.subclasses = state.everything = True
+
+    def __del__(self):
+        state.subclasses, state.everything = self.saved
 
 
 # ---- modes ---------------------------------------------------------------------------------------

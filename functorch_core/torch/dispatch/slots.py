@@ -49,6 +49,11 @@ def python_number(x):
     return x.item() if hasattr(x, "item") else x.__class__.__mro__[-2](x)
 
 
+def class_name(cls: type) -> str:
+    """A class as PyTorch's errors name it."""
+    return cls.__name__ if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}.{cls.__name__}"
+
+
 class NoOperand(TypeError):
     """What an argument that must be an operand is not: (its slot, the class of what came)."""
 
@@ -59,11 +64,10 @@ class NoOperand(TypeError):
         counting begins with it.
         """
         slot, cls = self.args
-        module = "" if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}."
         certain = i < n_given and (i == 0 or not op.forms.get("method"))
         position = f" (position {i + 1})" if certain else ""
         return TypeError(
-            f"{op.name}(): argument '{op.names[i]}'{position} must be {slot.expected}, not {module}{cls.__name__}"
+            f"{op.name}(): argument '{op.names[i]}'{position} must be {slot.expected}, not {class_name(cls)}"
         )
 
 

@@ -74,6 +74,7 @@ class GraphOp:
         "differentiable",
         "call",
         "saves_number",
+        "indices",
     )
 
     def __init__(self, graph: Graph, name: str, multiple: bool, node_class: type | None = None):
@@ -85,7 +86,16 @@ class GraphOp:
         self.simple: dict[tuple, Taped] = {}
         self.call = None
         self.saves_number = name in declared and declared[name].saves_number
+        self.indices = self._found_indices() if multiple else ()
         self.differentiable = tuple(a.dtype in dt.INEXACT for a in graph.in_avals)
+
+    def _found_indices(self) -> tuple[int, ...]:
+        """The results that are indices, of maxima or of what was sorted: PyTorch's nodes save them, so that no backward
+        pass is possible when one was written to, whether or not it is what the gradient is computed from."""
+        inputs, outputs = self.graph.in_avals, self.graph.out_avals
+        if outputs[0].dtype not in dt.INEXACT or dt.int64 in [a.dtype for a in inputs]:
+            return ()
+        return tuple([i for i, a in enumerate(outputs) if a.dtype == dt.int64])
 
     def taped(self, mask: tuple[bool, ...]) -> Taped | None:
         """How to differentiate by the inputs in `mask`; None if no output depends on them."""
@@ -210,7 +220,7 @@ class OpNode(Node):
             is_output = tensor.__class__ is weakref.ref
             tensor = tensor() if is_output else tensor
             if tensor is not None and tensor._version != version:
-                raise RuntimeError(modified(tensor, version, self if is_output else None))
+                raise RuntimeError(modified(tensor, version, self if is_output and tensor._ge is not None else None))
 
     def forget(self, tensor, new):
         """After tensor.op_(): PyTorch saves a copy of what an in-place op overwrites."""
@@ -541,6 +551,8 @@ def _several_taped(op: GraphOp, how: Taped, node: OpNode, outs: list):
     tensors = [new_tensor(v, (node, i) if m else None) for i, (v, m) in enumerate(zip(outs, how.out_mask))]
     for i in how.saved_outputs:
         node.saved.append(outs[i])
+        node.versions.append((weakref.ref(tensors[i]), 0))
+    for i in op.indices:
         node.versions.append((weakref.ref(tensors[i]), 0))
     node.saved += outs[how.n_out :]
     return tensors if op.multiple else tensors[0]

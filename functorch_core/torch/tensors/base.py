@@ -159,7 +159,7 @@ def from_array(array: np.ndarray, requires_grad: bool = False) -> Tensor:
 
 def wrap_dim(dim: int, ndim: int) -> int:
     """A non-negative dimension; IndexError with PyTorch's message."""
-    if dim.__class__ is not int and not hasattr(dim, "__index__"):
+    if dim.__class__ is not int and (dim.__class__ is bool or not hasattr(dim, "__index__")):
         raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
     limit = max(ndim, 1)
     if not -limit <= dim < limit:

@@ -11,6 +11,7 @@ from ...dispatch.overrides import (
     DisableTorchFunctionSubclass,
     _disabled_torch_dispatch_impl,
     _disabled_torch_function_impl,
+    _EnableTorchFunction,
 )
 from ...dispatch.overrides import state as override_state
 from ...operators.random.seeds import Generator, default_generator
@@ -100,6 +101,13 @@ _KEYS = """Undefined Dense FPGA Vulkan Metal Quantized CustomRNGKeyId MkldnnCPU 
 
 DispatchKey = _enum.IntEnum("DispatchKey", _KEYS.split(), module="torch._C", start=0)  # names: nothing is dispatched
 
+_BACKENDS = """CudaDepthwise2d CudaDepthwise3d Cudnn CudnnTranspose Empty Miopen MiopenDepthwise MiopenTranspose Mkldnn
+    MkldnnEmpty NnpackSpatial Overrideable Slow2d Slow3d SlowDilated2d SlowDilated3d SlowTranspose2d SlowTranspose3d
+    Winograd3x3Depthwise Xnnpack2d Mps MpsTranspose"""
+_ConvBackend = _enum.IntEnum(
+    "_ConvBackend", _BACKENDS.split(), module="torch._C", start=0
+)  # names of PyTorch's kernels
+
 
 def _log_api_usage_once(event: str):
     """No effect: nothing is counted."""
@@ -113,6 +121,11 @@ def _get_tracing_state():
 def _is_torch_function_enabled() -> bool:
     """Whether subclasses override torch functions now."""
     return override_state.everything and override_state.subclasses
+
+
+def _is_torch_function_all_disabled() -> bool:
+    """Whether neither subclasses nor modes override torch functions now."""
+    return not override_state.everything
 
 
 class _TorchFunctionState(_enum.Enum):

@@ -20,7 +20,7 @@ from ....engine.recorder import hooks
 from ....tracebacks import OURS
 from ...dispatch.op import Composite, TorchOp
 from ...dispatch.overrides import MEMBERS, USERS_MEMBERS, observed
-from ...operators.index.indexing import getitem_op, setitem_op
+from ...operators.index.indexing import getitem, setitem
 from ...tensors.active import active
 from ...tensors.base import Tensor
 from ..library.aten import OF_NN, table
@@ -44,7 +44,7 @@ UNLISTED = frozenset({*MEMBERS, *USERS_MEMBERS}) - {"item", "detach", "detach_"}
 def operator_of(function: Callable, kwargs: dict) -> str | None:
     """PyTorch's operator behind a function or a method of tensors; None if it is none."""
     name = getattr(function, "__name__", "")
-    if function is getitem_op or function is setitem_op:
+    if function is getitem or function is setitem:
         return name
     if name in CALLS:
         return CALLS[name]
@@ -114,9 +114,9 @@ class Collector:
     def call(self, function: Callable, args: Sequence, kwargs: dict):
         """Call an operator; an event."""
         names = [operator_of(function, kwargs)]
-        if function is getitem_op:
+        if function is getitem:
             names = indexing_operators(args[1])
-        elif function is setitem_op:
+        elif function is setitem:
             names = indexing_operators(args[1], args[2])
         event = self._begin(f"aten::{names[0]}", args)
         outer, self.inside = self.inside, function

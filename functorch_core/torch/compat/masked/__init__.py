@@ -1,7 +1,8 @@
-"""torch.masked: reductions and normalisations of the elements that a mask keeps."""
+"""torch.masked: reductions and normalisations of the elements that a mask keeps, and tensors with a mask."""
 
 from ..._missing import getter as _getter
 from ._ops import (
+    _combine_input_and_mask,
     amax,
     amin,
     argmax,
@@ -22,19 +23,24 @@ from ._ops import (
     sum,
     var,
 )
+from .maskedtensor import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
 
 __getattr__ = _getter(__name__)
 
 __all__ = [
+    "MaskedTensor",
     "amax",
     "amin",
     "argmax",
     "argmin",
+    "as_masked_tensor",
     "cumprod",
     "cumsum",
+    "is_masked_tensor",
     "log_softmax",
     "logaddexp",
     "logsumexp",
+    "masked_tensor",
     "mean",
     "median",
     "norm",

@@ -34,7 +34,9 @@ IDENTITY: dict[str, Callable] = {
     "sum": lambda dtype: 0,
     "prod": lambda dtype: 1,
     "amax": _lowest,
+    "argmax": _lowest,
     "amin": _highest,
+    "argmin": _highest,
     "median": lambda dtype: math.nan,
 }
 
@@ -45,6 +47,11 @@ def _masked(input, mask, reduction: str):
         return input
     kept = _input_mask(input, mask=mask)
     return torch.where(kept, input, input.new_full((), IDENTITY[reduction](input.dtype)))
+
+
+def _combine_input_and_mask(op, input, mask, *args):
+    """The input with the identity of a reduction, a function of torch, where the mask is False."""
+    return _masked(input, mask, op.__name__)
 
 
 def _dims(dim, ndim: int) -> tuple[int, ...]:

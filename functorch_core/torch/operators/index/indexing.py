@@ -528,8 +528,8 @@ def getitem(self, index):
 
 
 def _getitem(self, index):
-    if active.overrides is not None and active.overrides.applies(getitem_op, (self, index), {}):
-        return active.overrides.handle(getitem_op, (self, index), {})
+    if active.overrides is not None and active.overrides.applies(getitem, (self, index), {}):
+        return active.overrides.handle(getitem, (self, index), {})
     try:
         if computes_at_once():
             part = cut(self, index, _lens_at)
@@ -547,7 +547,7 @@ def _getitem(self, index):
         raise
 
 
-getitem_op = composite(getitem, name="__getitem__", function=False, method=False)
+composite(getitem, name="__getitem__", function=False, method=False)
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -555,8 +555,8 @@ getitem_op = composite(getitem, name="__getitem__", function=False, method=False
 
 def setitem(self, index, value):
     """x[index] = value, broadcast and converted; differentiable."""
-    if active.overrides is not None and active.overrides.applies(setitem_op, (self, index, value), {}):
-        return active.overrides.handle(setitem_op, (self, index, value), {})
+    if active.overrides is not None and active.overrides.applies(setitem, (self, index, value), {}):
+        return active.overrides.handle(setitem, (self, index, value), {})
     try:
         if index is False:
             return
@@ -576,7 +576,7 @@ def setitem(self, index, value):
         raise
 
 
-setitem_op = composite(setitem, name="__setitem__", function=False, method=False)
+composite(setitem, name="__setitem__", function=False, method=False)
 
 
 def _value(tensor: Tensor, value):

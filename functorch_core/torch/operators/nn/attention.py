@@ -200,7 +200,7 @@ def multi_head_attention_forward(
     else:
         out = _attend(q, k, v, mask, dropout_p, is_causal, batch, num_heads)
     out = out.transpose(0, 1).reshape(length * batch, width)
-    out = linear(out, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    out = linear(out, out_proj_weight, out_proj_bias).view(length, batch, out_proj_weight.shape[0])
     shown = None if shown is None else _shown_weights(shown, num_heads, average_attn_weights)
     if batched:
         return out, shown

@@ -331,6 +331,8 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """
     if input.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    groups = [input.shape[0] * input.shape[1] // max(num_groups, 1), num_groups]
+    _verify_batch_size([*groups, *input.shape[2:]])
     return torch_group_norm(input, num_groups, weight, bias, eps)
 
 

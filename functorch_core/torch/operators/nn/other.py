@@ -9,7 +9,19 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.warn import warn
 from ....kernels.shapes import one_hot as hot
-from ....kernels.values import Derived, along, aval_of, expanded, full_like, iota_along, like, np, stop_gradient, wide
+from ....kernels.values import (
+    Derived,
+    along,
+    aval_of,
+    expanded,
+    full_like,
+    iota_along,
+    like,
+    np,
+    stop_gradient,
+    tied,
+    wide,
+)
 from ...dispatch import bounds as _bounds
 from ...dispatch.inplace import inplace as in_place
 from ...dispatch.op import composite, torch_op
@@ -426,6 +438,9 @@ def _embedding_bag(
     scale_grad_by_freq,
 ):
     """The sum, mean or maximum of the rows of each bag; `bags` says which bag an index is in."""
+    if not aval_of(indices).size:
+        empty = p.full((count, aval_of(weight).shape[1]), 0, aval_of(weight).dtype)
+        return tied(empty, weight)
     if scale_grad_by_freq:
         rows = _by_frequency()(weight, indices, _frequencies(weight, indices))
     else:
@@ -464,9 +479,7 @@ def _bag_maxima(rows, bags, count: int):
     never = p.full((count, a.shape[1]), a.shape[0], dt.int64)
     first = p.scatter_axis(never, bags, p.select(hit, order, full_like(order, a.shape[0])), axis=0, combine="min")
     none = p.ge(first, full_like(first, a.shape[0]))
-    safe = p.min(first, full_like(first, max(a.shape[0] - 1, 0)))
-    if not a.shape[0]:
-        return p.full((count, a.shape[1]), 0, a.dtype)
+    safe = p.min(first, full_like(first, a.shape[0] - 1))
     taken = p.take_along_axis(rows, safe, axis=0, mode="clip")
     return p.select(none, p.zeros(aval_of(taken)), taken)
 
@@ -500,7 +513,11 @@ def _check_bag(input, weight, offsets, mode, per_sample_weights):
                 f"mode='{mode}')."
             )
         if per_sample_weights.dtype != weight.dtype:
-            raise RuntimeError(f"expected scalar type {name_of(weight)} but found {name_of(per_sample_weights)}")
+            raise RuntimeError(
+                "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+                f"'per_sample_weights'; but type {weight.type()} does not equal {per_sample_weights.type()} "
+                "(while checking arguments for embedding_bag)"
+            )
     if input.ndim == 2 and offsets is not None:
         raise ValueError(
             "if input is 2D, then offsets has to be None, as input is treated is a "
@@ -513,6 +530,8 @@ def _check_bag(input, weight, offsets, mode, per_sample_weights):
         raise ValueError("offsets has to be a 1D Tensor")
     if input.ndim not in (1, 2):
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if weight.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
 
 
 BAG_ORDER = (
@@ -549,7 +568,9 @@ def embedding_bag(
     if padding_idx is not None:
         n = weight.size(0)
         if not -n <= padding_idx < n:
-            raise AssertionError("padding_idx must be within the number of embeddings")
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, -{n} through {n - 1}, but got {padding_idx}"
+            )
         padding_idx %= n
     if max_norm is not None:
         with no_grad():

@@ -285,7 +285,11 @@ def _multi_margin(input: Tensor, target: Tensor, power, margin, weight: MaybeTen
     rows = a.shape[0] if a.ndim == 2 else 1
     classes = a.shape[-1] if a.ndim else 1
     if aval_of(target).ndim > 1 or aval_of(target).size != rows:
-        raise RuntimeError(f"inconsistent target size, expected {rows} but got {list(aval_of(target).shape)}")
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+            f"size). Expected target size [{rows}], but got {list(aval_of(target).shape)}. "
+            f"Input has shape {list(a.shape)}."
+        )
     _check_long(target)
     x = p.reshape(input, shape=(rows, classes))
     t = p.reshape(target, shape=(rows,))

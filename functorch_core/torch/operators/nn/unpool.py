@@ -160,6 +160,21 @@ def _fractional(input: Tensor, samples: Tensor, kernel, places):
     return outs if a.ndim == n + 2 else [p.squeeze(v, dims=(0,)) for v in outs]
 
 
+def _check_samples(input, samples, n: int):
+    """Refuse random numbers that are not one for every dimension of every channel."""
+    batch = 1 if input.ndim == n + 1 else input.shape[0]
+    if samples.dtype != input.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if samples.ndim != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions got, {samples.ndim}")
+    if samples.shape[0] < batch:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if samples.shape[1] != input.shape[-n - 1]:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if samples.shape[2] != n:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {n}; got {samples.shape[2]}.")
+
+
 def _fractional_pool(input, n, kernel_size, output_size, output_ratio, return_indices, samples):
     if output_size is None and output_ratio is None:
         raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")
@@ -174,11 +189,18 @@ def _fractional_pool(input, n, kernel_size, output_size, output_ratio, return_in
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
         output_size = tuple(int(m * r) for m, r in zip(input.shape[-n:], ratio))
     out = ntuple(output_size, n)
+    if 0 in input.shape[input.ndim - n - 1 :]:
+        raise RuntimeError(
+            f"fractional_max_pool{n}d(): Expected input to have non-zero size for non-batch dimensions, "
+            f"but got{list(input.shape)} with dimension {input.shape.index(0, input.ndim - n - 1)} being empty."
+        )
     if any(m + k - 1 > size for m, k, size in zip(out, kernel, input.shape[-n:])):
         raise RuntimeError(f"fractional_max_pool{n}d(): pool size too large relative to input")
     if samples is None:
         batch = 1 if input.ndim == n + 1 else input.shape[0]
         samples = drawn("uniform", input, shape=(batch, input.shape[-n - 1], n))
+    else:
+        _check_samples(input, samples, n)
     values, indices = _fractional(input, samples, kernel, out)
     return (values, indices) if return_indices else values
 

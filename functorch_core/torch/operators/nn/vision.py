@@ -91,6 +91,8 @@ def _pad(input: Tensor, pad, mode, value):
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if (len(pad), a.ndim) not in _PADDABLE:
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
+    if not a.size and mode != "circular":
+        _check_batch(a.shape, len(pad) // 2)
     for dim, (low, high) in enumerate(sides):
         _check_sides(a.shape, dim, low, high, mode)
         input = _extended(input, dim, low, high, mode)
@@ -98,6 +100,15 @@ def _pad(input: Tensor, pad, mode, value):
 
 
 _PADDABLE = {(2, 2), (2, 3), (4, 3), (4, 4), (6, 4), (6, 5)}
+
+
+def _check_batch(shape, n: int):
+    """Refuse what has no elements for another reason than an empty batch."""
+    if len(shape) == n + 1 or 0 in shape[1:]:
+        raise RuntimeError(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            f"dimensions for input, but got: {list(shape)}"
+        )
 
 
 def _check_sides(shape, dim, low, high, mode):
@@ -518,7 +529,8 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode, padding_mode, 
         )
     if 0 in a.shape[2:]:
         raise RuntimeError(
-            f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(a.shape)}"
+            "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+            f"{list(a.shape)} with dimension {a.shape.index(0, 2)} being empty"
         )
     if a.ndim != g.ndim:
         raise RuntimeError(

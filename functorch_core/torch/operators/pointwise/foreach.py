@@ -17,6 +17,7 @@ from ...tape.modes import grad_mode, state
 from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor
+from ...tensors.types import scalar_name
 from ...views.cells import assign, check_writable
 from ..linalg import matmul
 from ..reduce.reduction import axes_of, vector_norm_of
@@ -141,9 +142,22 @@ def _listed(args: tuple) -> tuple:
     return tuple(x.tolist() if isinstance(x, Tensor) and x.ndim == 1 else x for x in args)
 
 
+LAST = ("scalars", "scalar", "weights")  # what PyTorch's overloads call the last operand
+
+
+def _positional(args: tuple, kwargs: dict) -> tuple:
+    """The arguments with an operand that is named as in one of PyTorch's overloads at its place."""
+    found = [kwargs.pop(name) for name in LAST if name in kwargs]
+    return (*args, *found)
+
+
 def _norm(x, ord=2, dtype=None):
     if isinstance(ord, Weak):
         raise TypeError("_foreach_norm takes an order that is written into the graph")
+    if x.aval.dtype not in dt.INEXACT:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {scalar_name(x.aval.dtype)}"
+        )
     x = p.convert(x, dtype=_types.numpy_dtype(dtype, x.aval.dtype))
     out = vector_norm_of(x, axes_of(x, None), float(ord))
     return p.convert(out, dtype=dt.real_of(x.aval.dtype))
@@ -235,6 +249,7 @@ def _declare(name: str, body: Callable):
     if name not in ONLY_INPLACE:
 
         def function(*args, **kwargs):
+            args = _positional(args, kwargs) if kwargs else args
             return op(*prepared(args), **kwargs)
 
         function.__doc__ = f"torch.{name} of each tensor of a list."
@@ -242,6 +257,7 @@ def _declare(name: str, body: Callable):
     if name not in NO_INPLACE:
 
         def inplace(*args, **kwargs):
+            args = _positional(args, kwargs) if kwargs else args
             return op.inplace(*prepared(args), **kwargs)
 
         inplace.__doc__ = f"torch.{name} in place of each tensor of a list."

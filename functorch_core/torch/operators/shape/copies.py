@@ -8,11 +8,12 @@ import weakref
 import numpy as np
 
 from .... import primitives as p
+from ....array.array import Array
 from ....core import dtypes as dt
 from ....core.warn import warn
 from ...dispatch.devices import place, resolve, same
 from ...dispatch.op import composite, torch_op
-from ...dispatch.slots import MaybeTensor, Operand, is_number, python_number
+from ...dispatch.slots import MaybeTensor, Operand, class_name, is_number, python_number
 from ...tape.accumulate import AccumulateGrad
 from ...tape.meta import NO_COPY, is_meta
 from ...tape.modes import state
@@ -281,6 +282,8 @@ def fitted_to(source: Tensor, shape: tuple, dtype: np.dtype, old=None) -> Tensor
 def copy_(self, src, non_blocking=False):
     """Overwrite with another tensor, broadcast and converted; differentiable."""
     if not isinstance(src, Tensor):
+        if not (is_number(src) or src.__class__ is Array):
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {class_name(type(src))}")
         src = tensor_of(src, dtype=self.dtype)
     check_writable(self)
     if self._view is not None and src._view is not None:

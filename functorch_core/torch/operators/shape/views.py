@@ -287,7 +287,7 @@ def transpose_lens(tensor: Tensor, dim0, dim1) -> Lens:
     """The lens of transpose()."""
     ndim = tensor.ndim
     for i, d in enumerate((dim0, dim1)):
-        if not hasattr(d, "__index__"):
+        if d.__class__ is bool or not hasattr(d, "__index__"):
             raise TypeError(f"transpose(): argument 'dim{i}' (position {i + 1}) must be int, not {type(d).__name__}")
     return _exchange(operator.index(dim0), operator.index(dim1), ndim)
 

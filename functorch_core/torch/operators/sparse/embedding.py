@@ -33,7 +33,7 @@ class EmbeddingBackward0(Node):
         if grads[0] is None:
             return (None,)
         index = self.indices._array().reshape(-1).astype(np.int64)
-        rows = grads[0].reshape(-1, self.shape[1])
+        rows = grads[0].reshape(index.size, self.shape[1])
         if self.padding_idx >= 0 and (index == self.padding_idx).any():
             kept = np.flatnonzero(index != self.padding_idx)
             index, rows = index[kept], rows.index_select(0, from_array(kept))
