@@ -277,13 +277,14 @@ def _dot_batch(
     if dx is not None and dy is not None:
         batch = ((dx, *batch[0]), (dy, *batch[1]))
         return dot_general(x, y, contract=contract, batch=batch, out_dtype=out_dtype), 0
-    free_x = _free(aval_of(x).ndim, contract[0], batch[0])
+    free_x, free_y = (_free(aval_of(a).ndim, contract[i], batch[i]) for i, a in enumerate(args))
     if dy is None:
-        to = len(batch[0]) + free_x.index(dx)
+        to = free_x.index(dx)
+    elif free_y == (dy,):  # a matrix by many vectors gives rows, as what they meet next has them
+        x, y, contract, batch, to = y, x, contract[::-1], batch[::-1], 0
     else:
-        free_y = _free(aval_of(y).ndim, contract[1], batch[1])
-        to = len(batch[0]) + len(free_x) + free_y.index(dy)
-    return dot_general(x, y, contract=contract, batch=batch, out_dtype=out_dtype), to
+        to = len(free_x) + free_y.index(dy)
+    return dot_general(x, y, contract=contract, batch=batch, out_dtype=out_dtype), len(batch[0]) + to
 
 
 def _products(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
