@@ -279,9 +279,29 @@ def _dot_of_weights(ctx: LowerContext, by: Primitive, array: Operand, weights: O
     return ctx.op("stablehlo.reshape", total, out=array.aval.with_shape(tuple(rest)))
 
 
+def _sum_of_outer_products(ctx: LowerContext, x: Operand) -> Operand | None:
+    """The sum over the first dimension of x, if it is that of outer products, each times or by a number: one dot, of
+    which they are never made. Gradients of each sample, clipped and averaged, 64 of 32 x 64: 0.02 ms for 0.05."""
+    from .dot import dot_general_p, sum_of_dots
+
+    by, array, weights, there = _weights(x) or (mul.primitive, x, None, (0,))
+    operands = _parts(array, dot_general_p)
+    if array.made is None or operands is None or there != (0,):
+        return None
+    params = array.made[0].params
+    if not params["batch"][0] or params["contract"][0] or params["out_dtype"] != operands[0].aval.dtype:
+        return None
+    given = [] if weights is None else [reshape_operand(ctx, weights, (x.aval.shape[0],))]
+    return ctx.call(sum_of_dots, *operands, *given, batch=params["batch"], divided=by is div.primitive)[0]
+
+
 def _sum_cpu(ctx: LowerContext, x: Operand, *, axes: Ints) -> Operand:
     if ctx.root.meshes:  # dimensions put together would have to be gathered first
         return _wide_lower("stablehlo.add", 0)(ctx, x, axes=axes)
+    if axes == (0,) and x.aval.dtype in (dt.float32, dt.float64) and x.aval.size:
+        at_once = _sum_of_outer_products(ctx, x)
+        if at_once is not None:
+            return at_once
     if x.aval.dtype == dt.float32 and len(axes) == 1 and axes[0] < x.aval.ndim - 1:
         (product,) = _parts(x, neg.primitive) or (x,)
         by, array, weights, there = _weights(product) or (mul.primitive, x, x, ())
