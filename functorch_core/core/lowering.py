@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -270,13 +270,16 @@ def lower(
     mesh: xla.Mesh | None = None,
     in_shardings: Sequence[xla.NamedSharding | None] = (),
     out_shardings: Sequence[xla.NamedSharding | None] = (),
+    features: Collection[str] = (),
 ) -> Lowered:
     """The StableHLO module of a graph. Constants of more elements than `inline` are appended to its parameters.
 
     `aliases` maps inputs to the outputs that are written in their place. With a mesh it is a program for all its
-    devices, with these shardings of its inputs and outputs (None: the partitioner's choice).
+    devices, with these shardings of its inputs and outputs (None: the partitioner's choice). `features` are what is
+    known of it already ("jit": who calls it does so often), for its rules and its compile options.
     """
     ctx = LowerContext(platform, inline=inline)
+    ctx.features |= set(features)
     if mesh is not None:
         ctx.meshes[mesh] = "mesh"
     args = [Operand(f"%arg{i}", a) for i, a in enumerate(graph.in_avals)]

@@ -71,12 +71,12 @@ def compile_graph(
     passed = {-1 - i for i in outputs or () if i < 0}
     alias = aliases(slim, [k for k in donate if k not in passed], asked)
     with outside_traces():
-        laid = channels_last(slim) if device.platform == "cpu" else slim
-        lowered = lower(laid, device.platform, alias)
+        laid = channels_last(slim, asked) if device.platform == "cpu" else slim
+        lowered = lower(laid, device.platform, alias, features={"jit"} if asked else ())
         hoisted = [to_buffer(v) if isinstance(v, Value) else xla.put(v, device) for v in lowered.hoisted]
     log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")
     with compiling(name or graph.name, len(graph.nodes)):
-        features = lowered.features | ({"donated"} if alias else set()) | ({"jit"} if asked else set())
+        features = lowered.features | ({"donated"} if alias else set())
         executable = compile_lowered(lowered, device, features, fast)
     if len(graph.nodes) >= LARGE:
         xla.trim_memory()

@@ -41,16 +41,16 @@ from ..primitives.structure import broadcast_in_dim_p, transpose_p
 Order = tuple[int, ...]
 
 
-def channels_last(graph: Graph) -> Graph:
-    """The same function, with its convolutions channels last; the graph itself if it has none."""
+def channels_last(graph: Graph, often: bool = False) -> Graph:
+    """The same function, with its convolutions channels last; the graph itself if it has none. It is run `often`."""
     flat = opened(graph)
-    return _laid_out(flat) if any(_orders(flat, n) for n in flat.nodes) else graph
+    return _laid_out(flat, often) if any(_orders(flat, n, often) for n in flat.nodes) else graph
 
 
-def _laid_out(graph: Graph) -> Graph:
+def _laid_out(graph: Graph, often: bool) -> Graph:
     builder = Builder(graph.name)
     with builder:
-        layouts = _Layouts(graph)
+        layouts = _Layouts(graph, often)
         for slot in graph.inputs:
             layouts.put(slot, builder.input(graph.avals[slot]))
         for node in graph.nodes:
@@ -65,8 +65,8 @@ def _laid_out(graph: Graph) -> Graph:
 class _Layouts:
     """For each slot the arrays that hold it, by their order; broadcasts wait until they are used."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, often: bool) -> None:
+        self.graph, self.often = graph, often
         self.arrays: dict[int, dict[Order, HasAval]] = {}
         self.spread: dict[int, Node] = {}  # broadcasts, which can be made in any order
         anyhow = {slot for node in graph.nodes if _rule_of(node) for slot in node.inputs}
@@ -219,12 +219,12 @@ class _Orders(NamedTuple):
     takes_plain: bool
 
 
-def _orders(graph: Graph, node: Node) -> _Orders | None:
+def _orders(graph: Graph, node: Node, often: bool) -> _Orders | None:
     """None if it is not a convolution that gains by a layout."""
     if node.primitive is not conv_p:
         return None
     conv, (x, w), out = node.params["conv"], (graph.avals[s] for s in node.inputs), graph.avals[node.outputs[0]]
-    call = library_call(conv, x, w, out)
+    call = library_call(conv, x, w, out, often)
     if call is not None:
         return _Orders(call.orders, True)
     places = math.prod(conv.spatial(out, "out"))
@@ -235,7 +235,7 @@ def _orders(graph: Graph, node: Node) -> _Orders | None:
 
 
 def _convolution(layouts: _Layouts, node: Node) -> bool:
-    found = _orders(layouts.graph, node)
+    found = _orders(layouts.graph, node, layouts.often)
     if found is None:
         return False
     orders = _cheapest(layouts, node, found.arrays) if found.takes_plain else found.arrays

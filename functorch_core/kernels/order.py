@@ -15,10 +15,13 @@ def insertion_place(sequence, values, before):
     # 100,000 values among 1,000 take 0.5 ms, with counts of 64 bits 1.05.
     counts = dt.int32 if n < 1 << 30 else dt.int64
     low, high = p.full(shape, 0, counts), p.full(shape, n, counts)
+    # Without barriers each step computes again what was before: 100,000 values drawn among 1,000 take 1.5 ms for 0.8.
+    sequence, values = p.optimization_barrier(sequence, values)
     for _ in range(n.bit_length()):
         middle = p.shift_right_logical(p.add(low, high), 1)
         after = p.and_(before(p.take_along_axis(sequence, middle, axis=axis), values), p.lt(low, high))
         low, high = p.select(after, p.add(middle, 1), low), p.select(after, high, middle)
+        low, high = p.optimization_barrier(low, high)
     return p.convert(low, dtype=dt.int64)
 
 

@@ -22,7 +22,7 @@ from .arithmetic import add, sub
 from .batching import Axis
 from .convert import complex, convert, imag, real
 from .convolution_forms import choose_form
-from .convolution_library import library_call, library_time, lower_library, run_library
+from .convolution_library import MANY, library_call, library_time, lower_library, run_library
 from .declare import multilinear
 from .dot import sum_dtype
 from .reduce_window import Window, padded_array, window_views
@@ -237,7 +237,8 @@ def _dims_text(spec: Ints, names: str) -> str:
 
 def _conv_op(ctx: LowerContext, x: Operand, w: Operand, conv: Conv, out: Aval) -> Operand:
     # Only here: the options for convolutions slow the other forms (depthwise 1.5 -> 8.7 ms).
-    ctx.root.features.add("conv")
+    few = "jit" in ctx.root.features and out.size * w.aval.size < MANY * w.aval.shape[conv.rhs[0]]
+    ctx.root.features.add("few" if few else "conv")
     numbers = f"{_dims_text(conv.lhs, 'bf')}x{_dims_text(conv.rhs, 'oi')}->{_dims_text(conv.out, 'bf')}"
     attrs = ", ".join(
         [
@@ -266,7 +267,7 @@ def _conv_cpu(ctx: LowerContext, x: Operand, w: Operand, *, conv: Conv, out_dtyp
     """By oneDNN, or else by the table of convolution_forms, 16-bit floats in float32."""
     out = _conv_shape(x.aval, w.aval, conv=conv, out_dtype=out_dtype)
     # XLA's partitioner cannot divide a call of a library.
-    call = None if ctx.root.meshes else library_call(conv, x.aval, w.aval, out)
+    call = None if ctx.root.meshes else library_call(conv, x.aval, w.aval, out, "jit" in ctx.root.features)
     if call is not None:
         return lower_library(ctx, call, x, w, conv, out)
     if 0 in (x.aval.size, w.aval.size, out.size) or x.aval.dtype in dt.COMPLEX:

@@ -35,6 +35,10 @@ DTYPES = frozenset({dt.float32, dt.bfloat16, dt.float16})  # those of two bytes 
 COMPUTED = dt.float32
 MOST_DIMENSIONS = 3  # spatial ones
 CALL, MACS_PER_MICROSECOND = 30.0, 20_000.0  # microseconds of a call, and what one may count on in one
+# Multiplications from which a program of fc.jit calls oneDNN. XLA takes 20 to 65 us for 0.06 to 0.6 million, 36 to 124
+# for 1.8, 180 to 500 for 3.5; oneDNN 62 to 600, 140 to 520, 50 to 160: its threads are woken for each call. Other
+# programs call it for fewer, too: they are compiled for few runs, 3 ms a call for 120 a convolution.
+MANY = 2_500_000
 
 
 class LibraryCall(NamedTuple):
@@ -51,11 +55,13 @@ class LibraryCall(NamedTuple):
     orders: tuple[Ints, Ints, Ints]
 
 
-def library_call(conv: Conv, x: Aval, w: Aval, out: Aval) -> LibraryCall | None:
+def library_call(conv: Conv, x: Aval, w: Aval, out: Aval, often: bool = False) -> LibraryCall | None:
     """How oneDNN computes this convolution of arrays that lie in the order of their dimensions; None if
-    it does not."""
+    it does not, or is slower than XLA in a program that is run `often`."""
     found = _described(conv, x, w, out)
-    return found if found is not None and onednn.supports(found.convolution) else None
+    if found is None or not onednn.supports(found.convolution):
+        return None
+    return None if often and onednn.work(found.convolution) < MANY else found
 
 
 def _described(conv: Conv, x: Aval, w: Aval, out: Aval) -> LibraryCall | None:

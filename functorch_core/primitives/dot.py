@@ -16,11 +16,12 @@ from ..core.primitive import Linear, Primitive, Traits
 from ..core.reference import specialised
 from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Ints, Value
+from .arithmetic import div, mul
 from .batching import Axis
 from .convert import convert
 from .declare import multilinear
 from .reductions import accumulator, convert_operand
-from .structure import transpose
+from .structure import broadcast_in_dim, transpose
 
 # ---- dot_general ---------------------------------------------------------------------------------
 
@@ -277,13 +278,26 @@ def _dot_batch(
     if dx is not None and dy is not None:
         batch = ((dx, *batch[0]), (dy, *batch[1]))
         return dot_general(x, y, contract=contract, batch=batch, out_dtype=out_dtype), 0
-    free_x = _free(aval_of(x).ndim, contract[0], batch[0])
+    free_x, free_y = (_free(aval_of(a).ndim, contract[i], batch[i]) for i, a in enumerate(args))
     if dy is None:
-        to = len(batch[0]) + free_x.index(dx)
+        to = free_x.index(dx)
+    elif free_y == (dy,):  # a matrix by many vectors gives rows, as what they meet next has them
+        x, y, contract, batch, to = y, x, contract[::-1], batch[::-1], 0
     else:
-        free_y = _free(aval_of(y).ndim, contract[1], batch[1])
-        to = len(batch[0]) + len(free_x) + free_y.index(dy)
-    return dot_general(x, y, contract=contract, batch=batch, out_dtype=out_dtype), to
+        to = len(free_x) + free_y.index(dy)
+    return dot_general(x, y, contract=contract, batch=batch, out_dtype=out_dtype), len(batch[0]) + to
+
+
+def sum_of_dots(x: Value, y: Value, *weights: Value, batch: tuple[Ints, ...], divided: bool) -> Value:
+    """The sum over the first of the batch dimensions of a dot that contracts none, each example times (or divided by)
+    its weight: a dot that contracts that dimension."""
+    (bx, *more_x), (by, *more_y) = batch
+    smaller, at = (x, bx) if aval_of(x).size <= aval_of(y).size else (y, by)
+    for weight in weights:
+        spread = broadcast_in_dim(weight, shape=aval_of(smaller).shape, dims=(at,))
+        weighted = div(smaller, spread) if divided else mul(smaller, spread)
+        x, y = (weighted, y) if smaller is x else (x, weighted)
+    return dot_general(x, y, contract=((bx,), (by,)), batch=(tuple(more_x), tuple(more_y)))
 
 
 def _products(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:

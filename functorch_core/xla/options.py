@@ -20,7 +20,7 @@ FAST_COMPILE = {LEVEL: 0, EMITTERS: False, SPLIT: 1}
 _LIBRARY = "LIBRARY_FUSION_TYPE_"
 
 # feature -> options, the later line wins. Features are names for what a program has in it:
-# 'conv', 'onednn', 'scatter', 'fft', 'hot', 'donated', 'barrier', 'jit'.
+# 'conv', 'few', 'onednn', 'scatter', 'fft', 'hot', 'donated', 'barrier', 'jit'.
 _CHOICES = (
     # ---- every program
     # Compile time 0.5; exp 0.84, erf 0.74, sqrt 0.61, cbrt 0.39, cumsum 0.38; MLP step 1.09.
@@ -43,6 +43,7 @@ _CHOICES = (
     # 1.36-1.44 with REDUCE,ELTWISE, which is not to be had: ELTWISE loses NaN (relu(NaN) is 0). The
     # emitters were chosen on three 3 x 3 convolutions of 32 x 64 x 32 x 32, forward: 84.8 ms by
     # default, 47.2 with fusions for them off, 52.5 without emitters as well.
+    # Few multiplications in a program of fc.jit are 'few', without these: five of 0.15 to 0.6 million 0.20 ms for 0.23.
     ("conv", {EMITTERS: True, YNN: ",".join(_LIBRARY + k for k in ("DOT", "INDIVIDUAL_DOT", "REDUCE"))}),
     # Convolutions by oneDNN; what lies between them is channels last. A step, CPU ms without and with
     # emitters: small mobile network 191, 171, ResNet-18 782, 753 (and with the fusions above 190, 849).

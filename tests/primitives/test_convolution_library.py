@@ -89,14 +89,16 @@ def test_random_convolutions(seed, monkeypatch):
 def test_who_computes(monkeypatch):
     """A convolution and its gradients are oneDNN's; with strides, padding that cuts off is XLA's."""
 
-    def text(params, shape=(2, 4, 9)):
+    def text(params, shape=(2, 4, 9), features=()):
         x, w = np.zeros(shape, np.float32), np.zeros((6, 4, 3), np.float32)
         v = vjp(graph_of(lambda x, w: conv(x, w, **params), [x, w]), (True, True))
-        return lower(v.forward).text + lower(v.backward).text
+        return lower(v.forward, features=features).text + lower(v.backward, features=features).text
 
     assert text({}).count("@onednn.") == text(dict(strides=(2,), padding=((1, 0),))).count("@onednn.") == 3
     assert "stablehlo.convolution" not in text(dict(rhs_dilation=(2,), padding=((0, 5),)))
     assert "stablehlo.convolution" in text(dict(padding=((-1, 0),), strides=(2,)))
+    assert "@onednn." not in text({}, features={"jit"})  # few multiplications, often
+    assert text({}, (9, 4, 9999), {"jit"}).count("@onednn.") == 3
     monkeypatch.setenv("FUNCTORCH_ONEDNN", "0")
     assert "@onednn." not in text({})
 

@@ -17,6 +17,7 @@ from functorch_core.primitives import (
     argmin,
     broadcast_in_dim,
     div,
+    dot_general,
     mul,
     neg,
     reduce_and,
@@ -256,6 +257,30 @@ def test_sums_of_weighted_arrays(axis, dims, by):
     np.testing.assert_allclose(compiled(graph_of(fun, [x, w]), [x, w])[0], expected, rtol=1e-5, atol=1e-5)
     negated = graph_of(lambda x, w: fun(x, w, -1), [x, w])
     np.testing.assert_allclose(compiled(negated, [x, w])[0], -expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("by", (None, mul, div))
+@pytest.mark.parametrize("shapes", (((6, 3), (6, 5)), ((6, 5, 2), (6, 3)), ((6, 4), (6,)), ((6, 2, 3), (6, 2, 4))))
+def test_sums_of_outer_products_are_dots(shapes, by):
+    """Of gradients of samples, weighted: the sum contracts their dimension, also beside another of the batch."""
+    x, y = (np.random.default_rng(i).standard_normal(s).astype(np.float32) for i, s in enumerate(shapes))
+    w = np.linspace(0.5, 2, 6, dtype=np.float32)
+    both = shapes == ((6, 2, 3), (6, 2, 4))
+    batch = ((0, 1), (0, 1)) if both else ((0,), (0,))
+
+    def fun(x, y, w):
+        outer = dot_general(x, y, batch=batch)
+        spread = broadcast_in_dim(w, shape=outer.aval.shape, dims=(0,))
+        return reduce_sum(by(outer, spread) if by else outer, axes=(0,))
+
+    graph = graph_of(fun, [x, y, w])
+    weights = {None: np.ones(6), mul: w, div: 1 / w}[by]
+    letters = (
+        ("bki", "bkj", "kij") if both else ("bij"[: x.ndim], "bmn"[: y.ndim], "ij"[: x.ndim - 1] + "mn"[: y.ndim - 1])
+    )
+    wanted = np.einsum("b,{},{}->{}".format(*letters), weights, x.astype(float), y.astype(float))
+    np.testing.assert_allclose(compiled(graph, [x, y, w])[0], wanted, rtol=1e-5, atol=1e-5)
+    assert "stablehlo.reduce" not in lower(graph).text
 
 
 def test_sums_by_weights_of_the_batch_are_dots():

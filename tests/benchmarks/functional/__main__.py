@@ -4,9 +4,12 @@
     python -m tests.benchmarks.functional hmc sinkhorn --rounds 20
     python -m tests.benchmarks.functional maml --hlo DIRECTORY      writes the optimized HLO of both
 
-Each library runs in a process of its own; the two take turns and the quickest call counts. Values are compared
-before times count, except of programs that draw random numbers. Compile time is tracing, lowering and compiling the
-program anew, the least of three; nothing is taken from a disk.
+Each library runs in a process of its own; the two take turns, who begins changes with each round, and the quickest
+call counts. A machine that others use is quiet at times: there are further rounds until each side came within 2 % of
+its quickest a second time, four times as many at most. How far the ratios of the odd and the even rounds are apart is
+shown; a row where that is much says little. Values are compared before times count, except of programs that draw random
+numbers. Compile time is processor time of tracing, lowering and compiling the program anew, the least of three; nothing
+is taken from a disk.
 """
 
 from __future__ import annotations
@@ -24,7 +27,11 @@ from collections import Counter
 ROOT = pathlib.Path(__file__).parents[3]
 HERE = pathlib.Path(__file__).parent
 ROUND = 0.05  # seconds that a round lasts, about
-CLOSE = 1e-3
+CLOSE = 1e-3  # values may be apart by, relative to the largest
+STEADY, MOST = (
+    1.02,
+    4,
+)  # the two quickest rounds of a side may be apart by, and how many times `rounds` there are at most
 DECLARED = re.compile(r"^@(?:program|drawn)\ndef (\w+)", re.M)
 NAMES = [name for path in sorted(HERE.glob("programs/*.py")) for name in DECLARED.findall(path.read_text())]
 SHOWN = ("fusion", "dot", "while", "custom-call", "call", "reduce", "transpose", "copy", "scatter", "sort")
@@ -76,24 +83,42 @@ def measure(program: str, python: str, rounds: int) -> dict:
     values = [side.ask("value")["leaves"] for side in sides]
     once = max(min(side.seconds(1) for _ in range(3)) for side in sides)
     number = max(1, min(1000, round(ROUND / once)))
-    runs = [[side.seconds(number) for side in sides] for _ in range(rounds)]
+    runs: list[list[float]] = []
+    while len(runs) < rounds or not (is_steady(runs) or len(runs) >= MOST * rounds):
+        turns = sides[:: -1 if len(runs) % 2 else 1]
+        runs.append([side.seconds(number) for side in turns][:: -1 if len(runs) % 2 else 1])
     for side in sides:
         side.end()
-    run, compile = ([min(times) for times in zip(*rows)] for rows in (runs, compiled))
-    return {"run": run, "compile": compile, "difference": difference(*values)}
+    halves = [ours / theirs for ours, theirs in (quickest(runs[i::2]) for i in (0, 1))]
+    return {
+        "run": quickest(runs),
+        "spread": max(halves) / min(halves) - 1,
+        "compile": quickest(compiled),
+        "difference": difference(*values),
+    }
+
+
+def quickest(rows: list[list[float]]) -> list[float]:
+    """The least time of each side."""
+    return [min(times) for times in zip(*rows)]
+
+
+def is_steady(runs: list[list[float]]) -> bool:
+    """Whether each side came close to its quickest round a second time."""
+    return all(second < STEADY * first for first, second, *_ in map(sorted, zip(*runs)))
 
 
 def table(names: list[str], python: str, rounds: int):
     """Print the rows and the geometric means."""
-    print("| program | ours, ms | JAX, ms | ratio | compile: ours, ms | JAX, ms | ratio | apart by |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    print("| program | ours, ms | JAX, ms | ratio | spread | compile: ours, ms | JAX, ms | ratio | apart by |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     rows = {}
     for name in names:
         row = rows[name] = measure(name, python, rounds)
         row["ratios"] = [row[kind][0] / row[kind][1] for kind in ("run", "compile")]
         (ours, theirs), (a, b) = row["run"], row["compile"]
         print(
-            f"| {name} | {ours * 1e3:.3f} | {theirs * 1e3:.3f} | {ours / theirs:.2f} "
+            f"| {name} | {ours * 1e3:.3f} | {theirs * 1e3:.3f} | {ours / theirs:.2f} | {row['spread']:.0%} "
             f"| {a * 1e3:.0f} | {b * 1e3:.0f} | {a / b:.2f} | {row['difference']:.0e} |",
             flush=True,
         )
@@ -123,7 +148,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.functional", description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], default=[])
     parser.add_argument("--peer-python", default=sys.executable, help="an interpreter that has JAX and NumPy")
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=10, help="rounds at least (2 or more)")
     parser.add_argument("--hlo", type=pathlib.Path, help="write optimized HLO here instead of timing")
     given = parser.parse_args()
     if given.hlo:

@@ -156,7 +156,7 @@ def bfgs():
             new = x + t * p
             later = slope(new)
             s, y = new - x, later - g
-            rho = 1 / jnp.maximum(s @ y, 1e-8)
+            rho = jnp.where(s @ y > 1e-6, 1 / jnp.maximum(s @ y, 1e-6), 0.0)  # no curvature: h stays
             eye = jnp.eye(x.size)
             left = eye - rho * jnp.outer(s, y)
             return (new, left @ h @ left.T + rho * jnp.outer(s, s), later), None
