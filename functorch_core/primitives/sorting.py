@@ -28,7 +28,7 @@ from .indexing import take_along_axis
 from .slicing import slice_in_dim
 from .structure import full, iota
 
-SORTING = Traits(family="sort", numpy=15, expensive=True)
+SORTING = Traits(family="sort", numpy=9, expensive=True)
 
 
 def _sorted(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
@@ -354,7 +354,7 @@ def _top_k_batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -
 
 top_k_p = Primitive(
     "top_k",
-    traits=SORTING.but(numpy=1.5),
+    traits=SORTING.but(numpy=2.1),
     multiple=True,
     shape=_top_k_shape,
     reference=_top_k_reference,
