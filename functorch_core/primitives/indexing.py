@@ -258,13 +258,7 @@ ROW = 16  # elements that are read as one
 
 gather_p = Primitive(
     "gather",
-    traits=Traits(
-        family="index",
-        numpy=1.4,
-        work=_read,
-        conjugates=True,
-        carries=True,
-    ),
+    traits=Traits(family="index", numpy=1.4, work=_read, conjugates=True, carries=True),
     shape=_gather_shape,
     reference=_gather_reference,
     lower=_gather_lower,
