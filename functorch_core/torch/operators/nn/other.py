@@ -9,7 +9,19 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.warn import warn
 from ....kernels.shapes import one_hot as hot
-from ....kernels.values import Derived, along, aval_of, expanded, full_like, iota_along, like, np, stop_gradient, total, wide
+from ....kernels.values import (
+    Derived,
+    along,
+    aval_of,
+    expanded,
+    full_like,
+    iota_along,
+    like,
+    np,
+    stop_gradient,
+    total,
+    wide,
+)
 from ...dispatch import bounds as _bounds
 from ...dispatch.inplace import inplace as in_place
 from ...dispatch.op import composite, torch_op
@@ -446,13 +458,7 @@ def _bag_rows(weight, indices, scale_grad_by_freq: bool):
 
 @torch_op(devices="any")
 def _even_bags(
-    weight: Tensor,
-    indices: Tensor,
-    per_sample_weights: MaybeTensor,
-    width,
-    mode,
-    padding_idx,
-    scale_grad_by_freq,
+    weight: Tensor, indices: Tensor, per_sample_weights: MaybeTensor, width, mode, padding_idx, scale_grad_by_freq
 ):
     """Sums or means of bags of `width` indices each, without a scatter: 256 bags of 16 rows of 64 in 0.05 ms for 0.15."""
     rows = _bag_rows(weight, indices, scale_grad_by_freq)
