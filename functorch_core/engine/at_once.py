@@ -102,15 +102,17 @@ def computed(a: Aval, array: np.ndarray) -> Value:
     return value
 
 
-COPIED = 2_000.0  # bytes in a microsecond
+COPIED = 8_000.0  # bytes in a microsecond
 
 
 def from_memory(unit: Unit, operands: Sequence[Any]) -> Value | list[Value] | None:
     """The result of an op on values in memory that others write to: by NumPy, if that is quicker than
-    to copy the memory, as a few rows of a large table are. Otherwise None: they are to be copied."""
+    to copy the memory, as a few rows of a large table are. Otherwise None: they are to be copied, also where the result
+    is as large and may be written there: what others have written meanwhile is found by the copy."""
     where = [x.recording for x in operands if x.__class__ is Value and x.recording.__class__ is Live]
     arrays = [x.look() for x in where]
-    cheap = unit.cost.reference < sum([x.nbytes for x in arrays]) / COPIED
+    read = sum([x.nbytes for x in arrays])
+    cheap = unit.cost.reference < read / COPIED and sum([a.nbytes for a in unit.out_avals]) < read
     if cheap and _by_numpy() and not unit.effect and not calls_back(unit.graph):
         with contextlib.suppress(Elsewhere):
             return _apart(run(unit, list(map(_in_place, operands)), _numpy_of(unit)), arrays)

@@ -1,21 +1,27 @@
 """Static estimates: what a graph costs to run by NumPy, to run compiled, and to compile.
 
 They decide between tiers, so they must be functions of the graph alone, never of a clock. The
-figures are microseconds on a 2-core machine, good to a factor of two, which is enough.
+figures are microseconds on a 2-core machine, good to a factor of two or three, which is enough
+(`python -m tests.benchmarks.costs` measures them; what elements cost, the primitives' traits say).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..core import dtypes as dt
+from ..core.aval import Aval
 from ..core.graph import Graph, Node, subgraphs
 
-# One NumPy call, or a view; elements a microsecond for elementwise work.
+# One NumPy call, or a view.
 NUMPY_CALL, NUMPY_VIEW = 1.2, 0.4
-NUMPY_ELEMENTS = 700
-# One execution of a compiled program (packing numbers, handing over to another thread and back:
-# 20 to 80 us more than by NumPy where the result is read at once), and a kernel in it.
-EXECUTE, KERNEL = 50.0, 1.0
+# What elements of other dtypes take, for 1 of float32: NumPy has no arithmetic of the small ones.
+SLOWER = {dt.float16: 25.0, dt.bfloat16: 5.0, dt.complex64: 5.0, dt.complex128: 10.0}
+ACROSS = 1.2e-3  # microseconds an element of a large array that is read across its rows
+SMALL = 1 << 14  # elements; of so many all rows are in the cache
+# One execution of a compiled program (packing numbers, handing over to another thread and back, which is awaited awake:
+# 15 to 25 us more than by NumPy where the result is read at once; 80 on a busy machine), and a kernel in it.
+EXECUTE, KERNEL = 30.0, 1.0
 BUFFER = 1.0  # an input of a program, or a result
 # Compiling: a program, and a node of it. What primitives cost besides, their traits say. An op that a program
 # has a further time costs a part: 0.95 s for 657 ops of 24 kinds, where 24 once would be 0.4 s.
@@ -42,8 +48,33 @@ def _work(graph: Graph, node: Node) -> float:
     traits, avals = node.primitive.traits, graph.avals
     if not traits.numpy:
         return 0.0
-    elements = traits.work([avals[s] for s in node.inputs], [avals[s] for s in node.outputs], node.params)
-    return elements * traits.numpy / NUMPY_ELEMENTS
+    operands = [avals[s] for s in node.inputs]
+    elements = traits.work(operands, [avals[s] for s in node.outputs], node.params)
+    plain = traits.elementwise or traits.family == "reduction"
+    return elements * traits.numpy * 1e-3 * (_slower(operands[-1]) if plain and operands else 1.0)
+
+
+def _slower(operand: Aval) -> float:
+    """How much longer NumPy takes for this than for float32."""
+    return SLOWER.get(operand.dtype, 2.0 if operand.dtype.itemsize == 8 else 1.0)
+
+
+def _turned(node: Node) -> bool:
+    """Whether a view has its rows across memory."""
+    return node.primitive.name == "transpose" and node.params["permutation"][-1] != len(node.params["permutation"]) - 1
+
+
+def _reading_across(graph: Graph) -> float:
+    """Microseconds that NumPy takes because what it reads, or copies as a result, lies across: BLAS does not mind."""
+    across, found = set[int](), 0.0
+    for node in graph.nodes:
+        traits = node.primitive.traits
+        if not traits.numpy:
+            if _turned(node) or not across.isdisjoint(node.inputs):
+                across.update([s for s in node.outputs if graph.avals[s].size > SMALL])
+        elif traits.family != "dot":
+            found += sum([graph.avals[s].size for s in across.intersection(node.inputs)])
+    return ACROSS * (found + sum([graph.avals[s].size for s in across.intersection(graph.outputs)]))
 
 
 def _compilation(graph: Graph, node: Node) -> float:
@@ -56,7 +87,8 @@ def _compilation(graph: Graph, node: Node) -> float:
 
 def of_graph(graph: Graph) -> Cost:
     """The estimate of a graph; nodes of graphs inside it count, too."""
-    reference = fused = compile_ = 0.0
+    reference = _reading_across(graph)
+    fused, compile_ = 0.2 * reference, 0.0
     nodes = 0
     for node in graph.nodes:
         inner = [of_graph(g) for g in subgraphs(node)]
@@ -64,7 +96,7 @@ def of_graph(graph: Graph) -> Cost:
         repeat = node.params.get("length", traits.repeats)
         call = NUMPY_CALL if traits.numpy else NUMPY_VIEW
         reference += call + work + repeat * sum(c.reference for c in inner)
-        fused += 0.3 * KERNEL + 0.2 * work + repeat * sum(c.fused for c in inner)
+        fused += 0.3 * KERNEL + traits.compiled * work + repeat * sum(c.fused for c in inner)
         compile_ += _compilation(graph, node) + sum(c.compile for c in inner)
         nodes += 1 + sum(c.nodes for c in inner)
     return Cost(reference, fused, compile_, nodes)

@@ -165,6 +165,7 @@ rem = binary(
     dtypes=dt.REAL,
     what="real",
     derivatives=(lambda t, out, x, y: t, _rem_by_divisor),
+    traits=ELEMENTWISE.but(numpy=20),
 )
 
 # ---- size and sign -------------------------------------------------------------------------------
@@ -337,6 +338,7 @@ def _sqrt_lower(ctx: LowerContext, x: Operand) -> Operand:
     return ctx.call(_imaginary_sign, x, out)[0] if x.aval.dtype in dt.COMPLEX else out
 
 
+ROOT = ELEMENTWISE.but(numpy=0.3)
 sqrt = unary(
     "sqrt",
     _sqrt_lower,
@@ -344,6 +346,7 @@ sqrt = unary(
     dtypes=dt.INEXACT,
     what="floating or complex",
     derivative=lambda t, out, x: div(t, mul(out, 2)),
+    traits=ROOT,
 )
 rsqrt = unary(
     "rsqrt",
@@ -352,6 +355,7 @@ rsqrt = unary(
     dtypes=dt.INEXACT,
     what="floating or complex",
     derivative=lambda t, out, x: mul(t, mul(mul(mul(out, out), out), -0.5)),
+    traits=ROOT,
 )
 
 

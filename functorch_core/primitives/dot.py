@@ -300,14 +300,18 @@ def sum_of_dots(x: Value, y: Value, *weights: Value, batch: tuple[Ints, ...], di
     return dot_general(x, y, contract=((bx,), (by,)), batch=(tuple(more_x), tuple(more_y)))
 
 
+INTEGERS = 30.0  # a product of integers, which BLAS does not know, takes as long as so many
+
+
 def _products(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
     contracted = math.prod(operands[0].shape[d] for d in params["contract"][0])
-    return float(results[0].size) * contracted if operands[1].size else 0.0
+    products = float(results[0].size) * contracted if operands[1].size else 0.0
+    return products * (1 if operands[0].dtype.kind in "fcV" else INTEGERS)
 
 
 dot_general_p = Primitive(
     "dot_general",
-    traits=Traits(family="dot", numpy=1 / 43, work=_products, expensive=True, conjugates=True),
+    traits=Traits(family="dot", numpy=0.02, work=_products, expensive=True, conjugates=True),
     shape=_dot_shape,
     reference=_dot_reference,
     lower=_dot_lower,

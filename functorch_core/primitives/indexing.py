@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -248,15 +248,17 @@ def _gather_batch(
     ), 0
 
 
+def _read(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    """What is read, not the whole table: each element by itself, or rows, which take a tenth."""
+    count = largest(operands[1:], results, params)
+    return count if math.prod(params["slice_sizes"]) < ROW else count / 10
+
+
+ROW = 16  # elements that are read as one
+
 gather_p = Primitive(
     "gather",
-    traits=Traits(
-        family="index",
-        numpy=4,
-        work=lambda operands, results, params: largest(operands[1:], results, params),  # not the whole table
-        conjugates=True,
-        carries=True,
-    ),
+    traits=Traits(family="index", numpy=1.4, work=_read, conjugates=True, carries=True),
     shape=_gather_shape,
     reference=_gather_reference,
     lower=_gather_lower,

@@ -161,7 +161,7 @@ def _permutation_cuda(ctx: LowerContext, pivots: Operand, *, size: int) -> Opera
 
 pivots_to_permutation_p = Primitive(
     "pivots_to_permutation",
-    traits=Traits(family="linalg", numpy=40, expensive=True),
+    traits=Traits(family="linalg", numpy=57, expensive=True),
     shape=_permutation_shape,
     reference=_permutation_reference,
     lower=unless_empty(_permutation_shape, _permutation_lower),
@@ -240,7 +240,7 @@ def _lu_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvps:
 
 lu_p = Primitive(
     "lu",
-    traits=LINALG.but(numpy=0.13),
+    traits=LINALG.but(numpy=0.19),
     multiple=True,
     shape=_lu_shape,
     reference=stacked(_lu_shape, _lu_one),

@@ -38,7 +38,7 @@ def _per_row(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[
 
 
 # Factors measured with `python -m tests.benchmarks.costs`, 2026-11-22, on matrices of 60 to 500.
-LINALG = Traits(family="linalg", numpy=0.1, work=_per_row, expensive=True)
+LINALG = Traits(family="linalg", numpy=0.14, work=_per_row, expensive=True)
 
 # ---- checks --------------------------------------------------------------------------------------
 

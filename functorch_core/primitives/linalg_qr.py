@@ -84,7 +84,7 @@ def _geqrf_cuda(ctx: LowerContext, a: Operand) -> list[Operand]:
 
 geqrf_p = Primitive(
     "geqrf",
-    traits=LINALG.but(numpy=0.055),
+    traits=LINALG.but(numpy=0.08),
     multiple=True,
     shape=_geqrf_shape,
     reference=stacked(_geqrf_shape, _geqrf_one),
@@ -179,7 +179,7 @@ def _householder_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
 
 householder_product_p = Primitive(
     "householder_product",
-    traits=LINALG.but(numpy=0.055),
+    traits=LINALG.but(numpy=0.08),
     shape=_householder_shape,
     reference=stacked(_householder_shape, _householder_one),
     lower=unavailable("householder_product"),
@@ -283,7 +283,7 @@ def _tall_qr_tangents(q: Value, r: Value, t: Value) -> list[Value]:
 
 qr_p = Primitive(
     "qr",
-    traits=LINALG.but(numpy=0.055),
+    traits=LINALG.but(numpy=0.08),
     multiple=True,
     shape=_qr_shape,
     reference=stacked(_qr_shape, _qr_one),

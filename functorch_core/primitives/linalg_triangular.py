@@ -94,7 +94,7 @@ def _cholesky_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
 
 cholesky_p = Primitive(
     "cholesky",
-    traits=LINALG.but(numpy=0.006, compile=25_000),
+    traits=LINALG.but(numpy=0.0085, compile=25_000),
     shape=_cholesky_shape,
     reference=stacked(_cholesky_shape, _cholesky_one),
     lower=unless_empty(_cholesky_shape, _cholesky_native),
@@ -276,7 +276,7 @@ _triangular_at_front = front_batch(triangular_solve)
 
 triangular_solve_p = Primitive(
     "triangular_solve",
-    traits=LINALG.but(numpy=0.0035),
+    traits=LINALG.but(numpy=0.005),
     shape=_triangular_shape,
     reference=stacked(_triangular_shape, _triangular_one),
     lower=unless_empty(_triangular_shape, _triangular_native),

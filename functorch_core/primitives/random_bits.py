@@ -29,7 +29,7 @@ from .formula import Numeric
 from .slicing import concatenate, slice
 from .structure import broadcast_in_dim, constant, reshape
 
-RANDOM = Traits(family="random", numpy=30, expensive=True)
+RANDOM = Traits(family="random", numpy=43, expensive=True)
 
 UNSIGNED = {8: dt.uint8, 16: dt.uint16, 32: dt.uint32, 64: dt.uint64}
 

@@ -177,7 +177,7 @@ def _in_windows(operands: Sequence[Aval], results: Sequence[Aval], params: Mappi
 
 
 # Per element of a window: 6 ns for max on an idle machine, 15 on a busy one.
-WINDOW = Traits(family="window", numpy=8, work=_in_windows, compile=30_000, expensive=True)
+WINDOW = Traits(family="window", numpy=11, work=_in_windows, compile=30_000, expensive=True)
 
 # ---- reduce_window_sum, reduce_window_max, reduce_window_min -------------------------------------
 
@@ -570,7 +570,7 @@ def _number_of(flat: Value, *, window: Window, shape: Ints) -> Value:
 def _place_primitive(extreme: str, fun: Any, apply: Function) -> Primitive:
     return Primitive(
         f"reduce_window_arg{extreme}",
-        traits=WINDOW.but(numpy=12, compile=80_000),
+        traits=WINDOW.but(numpy=17, compile=80_000),
         shape=_place_shape(f"reduce_window_arg{extreme}"),
         reference=_place_reference(fun, lowest if extreme == "max" else highest),
         lower=_lower_place(extreme),
@@ -762,7 +762,7 @@ def _scatter_transpose(ct: Value, x: Value, places: Value, *, shape: Ints, windo
 
 
 # NumPy takes 3 ns for each place, and what it makes is filled with zeros first.
-PLACES = WINDOW.but(numpy=1, work=lambda operands, results, params: results[0].size / 10 + 2 * operands[1].size)
+PLACES = WINDOW.but(numpy=1.4, work=lambda operands, results, params: results[0].size / 10 + 2 * operands[1].size)
 window_gather_p = Primitive(
     "window_gather",
     traits=PLACES,

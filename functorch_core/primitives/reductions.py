@@ -26,7 +26,7 @@ from .convert import convert
 from .declare import Wrapper, check_dtype, jointly_linear, no_tangent, wrapper
 from .structure import broadcast_in_dim, broadcast_in_dim_p, full, held, reshape, transpose, zeros
 
-REDUCTION = Traits(family="reduction", expensive=True)
+REDUCTION = Traits(family="reduction", numpy=0.15, expensive=True)
 EXTREME = REDUCTION.but(compile=60_000)  # with its way around NaN
 
 # ---- what reductions share -----------------------------------------------------------------------

@@ -28,7 +28,7 @@ from .windows import Windows, check_mode, clipped, ints, inverse, rows_of, shift
 
 def _written(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
     """The updates, and a copy of what they are written into."""
-    return operands[2].size + operands[0].size / 10
+    return operands[2].size + operands[0].size / 30
 
 
 SCATTER = Traits(family="scatter", numpy=4, work=_written, compile=40_000, expensive=True, updates=True)
@@ -433,7 +433,7 @@ SCATTERS = {
         "any",
         transpose=_scatter_set_transpose,
         lower_on={"cuda": _scatter_set_cuda},
-        traits=SCATTER.but(conjugates=True, carries=True),
+        traits=SCATTER.but(numpy=0.8, conjugates=True, carries=True),
     ),
     "add": _scatter_primitive(
         "add",

@@ -18,7 +18,7 @@ from .scipy_functions import scipy_function
 from .structure import held
 from .transcendental import exp
 
-SPECIAL = ELEMENTWISE.but(family="special", numpy=30, expensive=True)
+SPECIAL = ELEMENTWISE.but(family="special", numpy=12, expensive=True)
 
 FLOATS = dt.FLOATING - dt.FLOAT8
 

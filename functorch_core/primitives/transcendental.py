@@ -24,7 +24,8 @@ from .convert import bitcast, by_float32, complex, convert, imag, real, with_sig
 from .declare import ELEMENTWISE, Wrapper, binary, elementwise_lower, same_dtype, unary
 from .structure import full
 
-TRANSCENDENTAL = ELEMENTWISE.but(family="transcendental")
+TRANSCENDENTAL = ELEMENTWISE.but(family="transcendental", numpy=0.4)
+SCALAR = 3.0  # nanoseconds, where NumPy has no vector instructions
 LN2, LN10 = math.log(2), math.log(10)
 
 
@@ -35,6 +36,7 @@ def _transcendental(
     derivative: Function,
     forms: Mapping[np.dtype, Function] = MappingProxyType({}),
     signs: Function | None = None,
+    numpy: float = TRANSCENDENTAL.numpy,
 ) -> Wrapper:
     """Declare a transcendental function: one HLO operation, but by `forms` in those dtypes.
 
@@ -59,7 +61,7 @@ def _transcendental(
         dtypes=dt.INEXACT,
         derivative=derivative,
         what="floating or complex",
-        traits=TRANSCENDENTAL,
+        traits=TRANSCENDENTAL.but(numpy=numpy),
     )
     return apply
 
@@ -229,6 +231,7 @@ log1p = _transcendental(
     _log1p_reference,
     lambda t, out, x: div(t, add(x, 1)),
     {dt.float64: _log1p_real} | _complexes(_log1p_complex),
+    numpy=SCALAR,
 )
 log2 = _transcendental(
     "log2",
@@ -236,6 +239,7 @@ log2 = _transcendental(
     np.log2,
     lambda t, out, x: div(t, mul(x, LN2)),
     _reals(_log2_real) | _complexes(lambda z: _scaled(log(z), 1 / LN2)),
+    numpy=SCALAR,
 )
 log10 = _transcendental(
     "log10",
@@ -243,6 +247,7 @@ log10 = _transcendental(
     np.log10,
     lambda t, out, x: div(t, mul(x, LN10)),
     _reals(_log10_real) | _complexes(lambda z: _scaled(log(z), 1 / LN10)),
+    numpy=SCALAR,
 )
 
 # ---- trigonometric -------------------------------------------------------------------------------
@@ -291,7 +296,12 @@ def _opposite_imaginary_sign(z: Value, out: Value) -> Value:
 
 
 asin = _transcendental(
-    "asin", "chlo.asin", np.arcsin, lambda t, out, x: mul(t, rsqrt(mul(sub(1, x), add(x, 1)))), signs=_both_signs
+    "asin",
+    "chlo.asin",
+    np.arcsin,
+    lambda t, out, x: mul(t, rsqrt(mul(sub(1, x), add(x, 1)))),
+    signs=_both_signs,
+    numpy=SCALAR,
 )
 acos = _transcendental(
     "acos",
@@ -299,6 +309,7 @@ acos = _transcendental(
     np.arccos,
     lambda t, out, x: mul(t, neg(rsqrt(mul(sub(1, x), add(x, 1))))),
     signs=_opposite_imaginary_sign,
+    numpy=SCALAR,
 )
 atan = _transcendental("atan", "chlo.atan", np.arctan, lambda t, out, x: div(t, add(mul(x, x), 1)), signs=_both_signs)
 
@@ -382,6 +393,7 @@ acosh = _transcendental(
     np.arccosh,
     lambda t, out, x: mul(t, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))),
     signs=_imaginary_sign,
+    numpy=SCALAR,
 )
 atanh = _transcendental(
     "atanh",
@@ -390,4 +402,5 @@ atanh = _transcendental(
     lambda t, out, x: div(t, mul(sub(1, x), add(x, 1))),
     {dt.float64: _atanh_real},
     signs=_both_signs,
+    numpy=SCALAR,
 )

@@ -11,7 +11,7 @@ from ..core.primitive import Linear, Traits
 from ..core.types import ArrayLike, Value
 
 Mask = tuple[bool, ...]
-CONTROL = Traits(family="control", numpy=50, expensive=True)
+CONTROL = Traits(family="control", numpy=70, expensive=True)
 T = TypeVar("T")
 
 # ---- lists under masks ---------------------------------------------------------------------------

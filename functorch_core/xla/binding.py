@@ -250,6 +250,7 @@ def result_handlers(avals: tuple[Aval, ...], sharding: Sharding) -> list[Any]:
 
 def register_lapack() -> None:
     """Make the `lapack_*` targets known to XLA and load LAPACK (SciPy's) into them."""
+    import scipy.linalg  # noqa: F401  (before its parts: else a thread that imports it now ends in a deadlock)
     from jaxlib.cpu import _lapack
 
     for name, handler in _lapack.registrations().items():

@@ -356,3 +356,17 @@ def test_every_lowering_is_valid_for_cuda(dtype):
         names = [n for n in names if accepts(n, arrays)]
         graph = graph_of(lambda *xs: [bind(registry[n], *xs, **PARAMS.get(n, {})) for n in names], arrays)
         xla.verify(lower(graph, "cuda").text)
+
+
+@pytest.mark.parametrize("shape, dtype", [((4, 9_000), np.float32), ((33_001,), np.int32), ((2, 70_000), np.float64)])
+def test_large_choices_by_numpy(shape, dtype):
+    rng = np.random.default_rng(3)
+    flags = rng.random(shape) < 0.5
+    x, y = (rng.standard_normal(shape).astype(dtype) for _ in range(2))
+    if dtype != np.int32:
+        x.flat[::7], y.flat[::5] = np.nan, -0.0
+    for of_x, of_y in ((x, y), (x[..., ::-1], y), (x, np.broadcast_to(y.ravel()[:1], shape))):
+        found = evaluate(graph_of(p.select, [flags, of_x, of_y]), [flags, of_x, of_y])[0]
+        expected = np.where(flags, of_x, of_y)
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == dtype and found.tobytes() == expected.tobytes()  # signs of zeros, too

@@ -186,3 +186,20 @@ ERRORS = [
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("shape, k", [((40, 1000), 10), ((3, 7, 1003), 1), ((20_011,), 60), ((2, 16_384), 1024)])
+@pytest.mark.parametrize("largest", [True, False])
+def test_few_of_many(shape, k, largest):
+    """Looked for in chunks; with equal elements (the first count), NaN, infinities and zeros of both signs."""
+    rng = np.random.default_rng(4)
+    plain, ties = rng.standard_normal(shape).astype(np.float32), rng.integers(0, 50, shape)
+    odd = np.where(rng.random(shape) < 0.1, rng.choice([np.nan, np.inf, -np.inf, -0.0, 0.0], shape), plain)
+    for x in (plain, ties.astype(np.int32), ties.astype(np.float32), odd.astype(np.float32)):
+        values, index = evaluate(graph_of(lambda x: p.top_k(x, k=k, largest=largest), [x]), [x])
+        keys = np.where(np.isnan(x), np.inf, x)
+        keys = np.where(largest, -keys, keys)
+        last = np.isnan(x) if not largest else ~np.isnan(x)  # NaN is greater than inf
+        expected = np.lexsort((np.broadcast_to(np.arange(shape[-1]), shape), last, keys), axis=-1)[..., :k]
+        np.testing.assert_array_equal(index, expected)
+        np.testing.assert_array_equal(values, np.take_along_axis(x, expected, -1))

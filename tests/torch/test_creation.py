@@ -387,3 +387,18 @@ def test_named_tensors_are_refused_by_name(make):
     with pytest.raises(NotImplementedError, match="named tensors are not implemented"):
         make(("rows", "columns"))
     make(None)
+
+
+def test_ones_of_a_gradient_are_part_of_its_program():
+    """Of 1 << 18 elements; their sum is exact. PyTorch's gradient of x * x from ones is 2 x."""
+    y = torch.ones(512, 512)
+    assert y._value.recording is not None
+    x = torch.arange(1 << 18, dtype=torch.float32).reshape(512, 512).requires_grad_()
+    for _ in range(8):
+        x.grad = None
+        z = x * x
+        z.backward(torch.ones_like(z))
+        assert x.grad.tolist() == (2 * x.detach()).tolist()
+    assert y.sum().item() == 1 << 18
+    y[3, 4:6] = 7
+    assert y.sum().item() == (1 << 18) + 12

@@ -353,6 +353,21 @@ def test_embedding():
     agree(lambda F, i: F.one_hot(i, 6), index, grad=False)
     for mode in ("sum", "mean", "max"):
         agree(lambda F, i, w, mode=mode: F.embedding_bag(i, w, mode=mode, padding_idx=2), index, array(5, 3))
+        agree(lambda F, i, w, mode=mode: F.embedding_bag(i, w, mode=mode), index, array(5, 3))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("padding", [None, 2])
+def test_bags_of_one_size(mode, padding):
+    """Also of nothing but padding, of one index, and no bags at all; a padded row of NaN has no part in it."""
+    weight = array(6, 5)
+    for index in (np.array([[2, 2, 2], [0, 5, 2], [1, 1, 1]]), np.array([[3], [2]]), np.zeros((0, 3), np.int64)):
+        agree(lambda F, i, w: F.embedding_bag(i, w, mode=mode, padding_idx=padding), index, weight)
+    agree(lambda F, i, w: F.embedding_bag(i, w, mode=mode, scale_grad_by_freq=True), np.array([[3, 2]]), weight)
+    weight[2] = np.nan
+    agree(lambda F, i, w: F.embedding_bag(i, w, mode=mode, padding_idx=2), np.array([[2, 1], [4, 2]]), weight)
+    weighed = np.array([[0, 1], [3, 5]]), array(6, 5), array(2, 2)
+    agree(lambda F, i, w, s: F.embedding_bag(i, w, mode="sum", per_sample_weights=s, padding_idx=padding), *weighed)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from functorch_core.torch.operators import random as engine
-from functorch_core.torch.operators.random import box_muller, fused_normals
+from functorch_core.torch.operators.random import box_muller, fused_normals, swaps
 
 torch = pytest.importorskip("torch")
 
@@ -669,3 +669,14 @@ def test_a_poisson_draw_longer_than_a_block_of_the_reader(pair):
     rates_small = np.full(40, 9.9)  # about 11 uniforms each, blocks of 80
     for r in (rates, rates_small):
         pair.check(engine.poisson(pair.ours, r), torch.poisson(to_torch(r), generator=pair.theirs))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10, 1000, 40_001])
+def test_swaps_of_a_shuffle(size):
+    """By LAPACK, by sorting, and one after the other."""
+    steps = np.arange(size)
+    targets = steps + (np.random.default_rng(size).random(size) * (size - steps)).astype(np.int64)
+    expected = list(range(size))
+    for i, target in enumerate(targets):
+        expected[i], expected[target] = expected[target], expected[i]
+    assert swaps.apply_swaps(targets).tolist() == expected == swaps.swaps_by_sorting(targets).tolist()

@@ -20,6 +20,7 @@ from ....kernels.values import (
     np,
     stop_gradient,
     tied,
+    total,
     wide,
 )
 from ...dispatch import bounds as _bounds
@@ -441,11 +442,7 @@ def _embedding_bag(
     if not aval_of(indices).size:
         empty = p.full((count, aval_of(weight).shape[1]), 0, aval_of(weight).dtype)
         return tied(empty, weight)
-    if scale_grad_by_freq:
-        rows = _by_frequency()(weight, indices, _frequencies(weight, indices))
-    else:
-        rows = p.take(weight, indices, axis=0, mode="fill")
-    rows = wide(rows)
+    rows = _bag_rows(weight, indices, scale_grad_by_freq)
     shape = aval_of(rows).shape
     counted = p.full((shape[0],), True, dt.bool_)
     if padding_idx >= 0:
@@ -460,6 +457,32 @@ def _embedding_bag(
     if mode == "mean":
         sums = p.div(sums, along(_bag_sizes(bags, count, aval_of(rows).dtype), aval_of(sums).shape, 0))
     return like(sums, weight)
+
+
+def _bag_rows(weight, indices, scale_grad_by_freq: bool):
+    """The rows at the indices, a vector."""
+    if scale_grad_by_freq:
+        return wide(_by_frequency()(weight, indices, _frequencies(weight, indices)))
+    return wide(p.take(weight, indices, axis=0, mode="fill"))
+
+
+@torch_op(devices="any")
+def _even_bags(
+    weight: Tensor, indices: Tensor, per_sample_weights: MaybeTensor, width, mode, padding_idx, scale_grad_by_freq
+):
+    """Sums or means of bags of `width` indices each, without a scatter."""
+    rows = _bag_rows(weight, indices, scale_grad_by_freq)
+    n, size = aval_of(rows).shape
+    if per_sample_weights is not None:
+        rows = p.mul(rows, along(like(per_sample_weights, rows), (n, size), 0))
+    sizes = p.full((n // width,), width, aval_of(rows).dtype)
+    if padding_idx >= 0:
+        counted = p.ne(indices, full_like(indices, padding_idx))
+        rows = p.select(along(counted, (n, size), 0), rows, p.zeros(aval_of(rows)))
+        counted = p.convert(p.reshape(counted, shape=(n // width, width)), dtype=aval_of(rows).dtype)
+        sizes = p.max(total(counted, (1,)), full_like(sizes, 1))
+    sums = total(p.reshape(rows, shape=(n // width, width, size)), (1,))
+    return like(sums if mode == "sum" else p.div(sums, along(sizes, aval_of(sums).shape, 0)), weight)
 
 
 def _bag_sizes(bags, count: int, dtype):
@@ -577,7 +600,8 @@ def embedding_bag(
             embedding_renorm_(weight, input, max_norm, norm_type)
     if input.ndim == 2:
         count, width = input.shape
-        bags = from_array(np.repeat(np.arange(count), width))
+        even = mode != "max" and width > 0
+        bags = None if even else from_array(np.repeat(np.arange(count), width))
         input = input.reshape(-1)
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     else:
@@ -593,7 +617,10 @@ def embedding_bag(
 
         table, index, padding = used_rows(weight, input, padding, scale_grad_by_freq)
         scale_grad_by_freq = False
-    bags = _embedding_bag(table, index, bags, per_sample_weights, count, mode, padding, scale_grad_by_freq)
+    if bags is None:
+        bags = _even_bags(table, index, per_sample_weights, width, mode, padding, scale_grad_by_freq)
+    else:
+        bags = _embedding_bag(table, index, bags, per_sample_weights, count, mode, padding, scale_grad_by_freq)
     n = weight._aval.shape[0]
     _bounds.check(input, n, 0, "embedding_bag", message=NOT_EMBEDDED, error=RuntimeError, result=bags)
     return bags
