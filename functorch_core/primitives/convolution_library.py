@@ -6,6 +6,7 @@ order, are of these three kinds; which one is seen from the dilations, the group
     forward     a small kernel slides over x
     data        the same over a dilated x: the gradient by its input of a convolution with strides
     weights     a kernel of x's size slides over few places: the gradient by the kernel
+    apart       the same for each example by itself, the examples as groups: per-sample gradients
     turned      the same over a dilated x: the gradient by the kernel of a transposed convolution
 
 Padding that cuts off is that of a gradient, by an input that was padded with more than the kernel reaches.
@@ -78,11 +79,13 @@ def _described(conv: Conv, x: Aval, w: Aval, out: Aval) -> LibraryCall | None:
         return _turned(conv, x, w, out)
     if conv.batch_groups > 1:
         return None
+    if conv.feature_groups > 1 and few_places and not dilated and (apart := _weights_apart(conv, x, w, out)):
+        return apart
     found = None if dilated else _forward(conv, x, w, out)
     return found or (_data(conv, x, w, out) if max(conv.strides) == 1 else None)
 
 
-# ---- the four forms ----------------------------------------------------------------------------------
+# ---- the five forms ----------------------------------------------------------------------------------
 
 
 def _forward(conv: Conv, x: Aval, w: Aval, out: Aval) -> LibraryCall | None:
@@ -108,6 +111,19 @@ def _weights(conv: Conv, x: Aval, w: Aval, out: Aval) -> LibraryCall | None:
     found = _convolution("weights", src, weights, dst, conv.rhs_dilation, _before(conv), conv.strides)
     orders = _channels_last(_swapped(conv.lhs)), _channels_last(_swapped(conv.rhs)), _plain(out)
     return found and LibraryCall(found, False, False, False, orders)
+
+
+def _weights_apart(conv: Conv, x: Aval, w: Aval, out: Aval) -> LibraryCall | None:
+    """64 examples, 16 -> 32 channels of 14 x 14: 0.8 ms on one core, where groups with kernels of 14 x 14
+    take 4.3. Only for examples one by one, whose channels lie behind each other."""
+    if w.shape[conv.rhs[1]] != 1 or not _swapped(conv.lhs) == _swapped(conv.rhs) == _plain(x):
+        return None
+    shape = (1, x.shape[0] * x.shape[1], *x.shape[2:])
+    src = _Array(shape, onednn.strides_of(shape, _plain(x)))
+    weights = _kernel(out, _swapped(conv.out), conv.feature_groups)
+    dst = _array(w, _plain(w))
+    found = _convolution("weights", src, weights, dst, conv.rhs_dilation, _before(conv), conv.strides)
+    return found and LibraryCall(found, False, False, False, (_plain(x), _plain(w), _plain(out)))
 
 
 def _turned(conv: Conv, x: Aval, w: Aval, out: Aval) -> LibraryCall | None:

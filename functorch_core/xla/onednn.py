@@ -29,6 +29,7 @@ from .native_call import Job, Unsupported, is_possible
 
 PACKAGE, LIBRARY = "onednn-cpu-gomp", "libdnnl.so.3"
 SCRATCH_BYTES = (4 << 30, 1 << 30, 1 << 28)  # address space for temporary memory, what can be had of it
+MOST_REGISTERED = 4096  # convolutions that programs may call: XLA keeps each, 130 KB, until the process ends
 SPINS = 500  # how often a thread looks for work before it sleeps: 10 us, as long as waking it takes
 
 Ints = tuple[int, ...]
@@ -85,13 +86,17 @@ def make_used(module_text: str) -> None:
     """Make what a module calls of oneDNN, before it is compiled or read from the disk."""
     if "@onednn." in module_text:
         with _lock:  # XLA takes one handler a target
-            for target in sorted(set(_TARGETS.findall(module_text))):
-                _register(target)
+            for target in sorted(set(_TARGETS.findall(module_text)) - _registered):
+                binding.register_handler(target, job_of(Convolution.of_target(target)).handler)
+                _registered.add(target)
 
 
-@functools.cache  # XLA cannot forget a target either
-def _register(target: str) -> None:
-    binding.register_handler(target, job_of(Convolution.of_target(target)).handler)
+_registered: set[str] = set()
+
+
+def can_be_called(convolution: Convolution) -> bool:
+    """Whether a program may call this convolution: XLA forgets none, so that there is a limit to their number."""
+    return len(_registered) < MOST_REGISTERED or convolution.target() in _registered
 
 
 def is_available() -> bool:

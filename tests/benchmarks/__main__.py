@@ -1,16 +1,20 @@
-"""Whole training programs: the same PyTorch source under real PyTorch and under functorch-core.
+"""Whole programs: the same PyTorch source under real PyTorch and under functorch-core.
 
     python -m tests.benchmarks                    every program (needs the `conformance` extra)
     python -m tests.benchmarks mlp char_gpt       some of them
     python -m tests.benchmarks --rounds 20        more rounds: steadier minima
+    python -m tests.benchmarks --compile          PyTorch's compiler, too (needs a C++ compiler; minutes)
+    python -m tests.benchmarks --threads 1        one thread each: processor times hold on a busy machine
 
 Each library runs in a process of its own; the two take turns. Losses are compared before times count.
+Beside the ratio of the times stands that of the processor's, which depends less on what else runs.
 The first step is timed in a fresh process, with an empty and with a filled compilation cache.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import math
 import os
@@ -18,6 +22,7 @@ import pkgutil
 import subprocess
 import sys
 import tempfile
+from typing import NamedTuple
 
 from . import programs
 
@@ -26,6 +31,13 @@ STEPS = 10
 WARM_UP = 20  # steps before times count; their losses are compared
 CLOSE = 1e-3  # relative difference of losses that is rounding
 NAMES = [module.name for module in pkgutil.iter_modules(programs.__path__)]
+
+
+class Cost(NamedTuple):
+    """Seconds of steps, by the clock and of the processor."""
+
+    seconds: float
+    processor: float
 
 
 class Side:
@@ -41,12 +53,12 @@ class Side:
             env={**os.environ, "FUNCTORCH_CACHE_DIR": cache},
         )
 
-    def steps(self, n: int) -> tuple[float, list[float]]:
-        """Seconds of n steps together, and their losses."""
+    def steps(self, n: int) -> tuple[Cost, list[float]]:
+        """What n steps cost together, and their losses."""
         self.process.stdin.write(f"{n}\n")
         self.process.stdin.flush()
         reply = self._read()
-        return reply["seconds"], reply["losses"]
+        return Cost(reply["seconds"], reply["processor"]), reply["losses"]
 
     def end(self) -> dict:
         """Stop the process; its peak memory and what it compiled."""
@@ -62,74 +74,107 @@ class Side:
         return json.loads(line)
 
 
-def measure(program: str, rounds: int) -> dict:
+def measure(program: str, rounds: int, compiler: bool) -> dict:
     """One row of the table."""
     with tempfile.TemporaryDirectory() as cache:
         cold, cold_end = first_step(program, cache)
-        ours, theirs = Side(program, "ours", cache), Side(program, "pytorch", cache)
-        (warm, a), (first, b) = ours.steps(1), theirs.steps(1)
-        (_, more), (seconds, others) = ours.steps(WARM_UP), theirs.steps(WARM_UP)
-        number = max(1, min(STEPS, round(ROUND * WARM_UP / seconds)))
-        pairs = [(ours.steps(number)[0], theirs.steps(number)[0]) for _ in range(rounds)]
-        end, their_end = ours.end(), theirs.end()
-    a, b = a + more, b + others
-    mine, other = (min(seconds) / number for seconds in zip(*pairs))
+        names = ["ours", "pytorch"] + ["compiled"] * compiler
+        sides = {name: Side(program, name, cache) for name in names}
+        first, losses = {}, {}
+        for name, side in sides.items():
+            first[name], losses[name] = side.steps(1)
+        for name, side in sides.items():
+            warm_up, more = side.steps(WARM_UP)
+            losses[name] += more
+        number = max(1, min(STEPS, round(ROUND * WARM_UP / warm_up.seconds)))
+        costs = {name: [] for name in sides}
+        for _ in range(rounds):
+            for name, side in sides.items():
+                costs[name].append(side.steps(number)[0])
+        ends = {name: side.end() for name, side in sides.items()}
+    least = {name: Cost(*(min(each) / number for each in zip(*found))) for name, found in costs.items()}
     return {
         "program": program,
-        "ours": mine,
-        "theirs": other,
-        "ratio": mine / other,
-        "difference": max(abs(x - y) / abs(y) for x, y in zip(a, b)),
-        "first": first,
+        "trains": getattr(importlib.import_module(f"{programs.__name__}.{program}"), "TRAINS", True),
+        "least": least,
+        "differences": [abs(x - y) / abs(y) for x, y in zip(losses["ours"], losses["pytorch"])],
+        "first": first["pytorch"].seconds,
         "cold": cold,
-        "warm": warm,
-        "compiles": cold_end["compiles"],
-        "compile_seconds": cold_end["compile_seconds"],
-        "warm_compiles": end["compiles"],
-        "megabytes": end["megabytes"],
-        "their_megabytes": their_end["megabytes"],
+        "warm": first["ours"].seconds,
+        "compiled": cold_end,
+        "warm_compiles": ends["ours"]["compiles"],
+        "megabytes": {name: end["megabytes"] for name, end in ends.items()},
     }
 
 
 def first_step(program: str, cache: str) -> tuple[float, dict]:
     """Seconds of a first step with an empty cache; what it and the warm-up compiled."""
     side = Side(program, "ours", cache)
-    seconds, _ = side.steps(1)
+    cost, _ = side.steps(1)
     side.steps(WARM_UP)
-    return seconds, side.end()
+    return cost.seconds, side.end()
+
+
+def ratio(row: dict, peer: str = "pytorch", by: str = "seconds") -> float:
+    """Ours / the peer's; NaN for a peer that did not run."""
+    least = row["least"]
+    return getattr(least["ours"], by) / getattr(least[peer], by) if peer in least else math.nan
 
 
 HEAD = """\
-| program | ours, ms a step | PyTorch | ratio | losses differ by | first step: PyTorch | cold | warm | \
-compiles: cold | warm | peak memory: ours | PyTorch |
-|---|---|---|---|---|---|---|---|---|---|---|---|"""
+| program | ours, ms a step | PyTorch | ratio | of processor time | `torch.compile` | ratio | losses differ by | \
+first step: PyTorch | cold | warm | compiles: cold | warm | peak memory: ours | PyTorch |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"""
 
 
 def line(row: dict) -> str:
     """The row as Markdown."""
+    least, megabytes, first = row["least"], row["megabytes"], row["compiled"]
+    by_compiler = (
+        f"{least['compiled'].seconds * 1e3:.2f} | {ratio(row, 'compiled'):.2f}" if "compiled" in least else "- | -"
+    )
     return (
-        f"| {row['program']} | {row['ours'] * 1e3:.2f} | {row['theirs'] * 1e3:.2f} | "
-        f"{row['ratio']:.2f} | {row['difference']:.0e} | {row['first'] * 1e3:.0f} ms | "
-        f"{row['cold'] * 1e3:.0f} ms | {row['warm'] * 1e3:.0f} ms | {row['compiles']:.0f} "
-        f"({row['compile_seconds']:.1f} s) | {row['warm_compiles']:.0f} | "
-        f"{row['megabytes']:.0f} MB | {row['their_megabytes']:.0f} MB |"
+        f"| {row['program']} | {least['ours'].seconds * 1e3:.2f} | {least['pytorch'].seconds * 1e3:.2f} | "
+        f"{ratio(row):.2f} | {ratio(row, by='processor'):.2f} | {by_compiler} | {max(row['differences']):.0e} | "
+        f"{row['first'] * 1e3:.0f} ms | {row['cold'] * 1e3:.0f} ms | {row['warm'] * 1e3:.0f} ms | "
+        f"{first['compiles']:.0f} ({first['compile_seconds']:.1f} s) | {row['warm_compiles']:.0f} | "
+        f"{megabytes['ours']:.0f} MB | {megabytes['pytorch']:.0f} MB |"
     )
 
 
+def means(rows: list[dict], what: str) -> str:
+    """The geometric means of the ratios of some rows."""
+    columns = {
+        "PyTorch": [ratio(row) for row in rows],
+        "its processor time": [ratio(row, by="processor") for row in rows],
+        "torch.compile": [ratio(row, "compiled") for row in rows if "compiled" in row["least"]],
+    }
+    found = [f"{math.exp(sum(map(math.log, r)) / len(r)):.2f} of {name}" for name, r in columns.items() if r]
+    return f"geometric means of {what}: {', '.join(found)}"
+
+
 def main():
-    """Print the table and the geometric mean of the ratios."""
+    """Print the table and the geometric means of the ratios."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__.split("\n")[0])
     parser.add_argument("programs", nargs="*", choices=[*NAMES, []], default=[])
     parser.add_argument("--rounds", type=int, default=10, help="rounds to take turns in")
+    parser.add_argument("--threads", help="threads that each library may use (all by default)")
+    parser.add_argument("--compile", action="store_true", help="measure torch.compile, too")
     args = parser.parse_args()
+    if args.threads:
+        os.environ.update(OMP_NUM_THREADS=args.threads, NPROC=args.threads)  # PyTorch and oneDNN; XLA
     print(HEAD)
     rows = []
     for program in args.programs or NAMES:
-        rows.append(row := measure(program, args.rounds))
+        rows.append(row := measure(program, args.rounds, args.compile))
         print(line(row), flush=True)
-    apart = [row["program"] for row in rows if not row["difference"] < CLOSE]
-    mean = math.exp(sum(math.log(row["ratio"]) for row in rows) / len(rows))
-    print(f"\ngeometric mean of the ratios: {mean:.2f}")
+    for what, some in (
+        ("training", [r for r in rows if r["trains"]]),
+        ("the others", [r for r in rows if not r["trains"]]),
+    ):
+        if some:
+            print(f"\n{means(some, what)}")
+    apart = [row["program"] for row in rows if not max(row["differences"]) < CLOSE]
     if apart:
         raise SystemExit(f"losses differ by more than {CLOSE}: {', '.join(apart)}; their times do not count")
 

@@ -1,6 +1,6 @@
 """One side of the benchmark over whole programs: makes steps when it is told to.
 
-    python -m tests.benchmarks.worker PROGRAM ours|pytorch
+    python -m tests.benchmarks.worker PROGRAM ours|pytorch|compiled
 
 Reads a number of steps a line from its standard input, makes them, and answers with a line of JSON:
 the seconds they took together and their losses. The last loss is read within the time measured, as a
@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import importlib
 import json
-import resource
+import os
 import sys
 import time
+
+from .memory import peak_of_this_process
 
 
 def main(program: str, library: str):
@@ -22,14 +24,16 @@ def main(program: str, library: str):
         from functorch_core import shim
 
         shim.install()
+    elif library == "compiled":
+        os.environ["BENCHMARK_COMPILE"] = "1"
     step = importlib.import_module(f"tests.benchmarks.programs.{program}").start()
     for line in sys.stdin:
-        start = time.perf_counter()
+        start, processor = time.perf_counter(), time.process_time()
         losses = [step() for _ in range(int(line))]
         losses[-1].item()
-        seconds = time.perf_counter() - start
-        answer({"seconds": seconds, "losses": [loss.item() for loss in losses]})
-    answer({"megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, **counters(library)})
+        seconds, processor = time.perf_counter() - start, time.process_time() - processor
+        answer({"seconds": seconds, "processor": processor, "losses": [loss.item() for loss in losses]})
+    answer({"megabytes": peak_of_this_process() / 1024, **counters(library)})
 
 
 def counters(library: str) -> dict:

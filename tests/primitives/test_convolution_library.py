@@ -99,6 +99,9 @@ def test_who_computes(monkeypatch):
     assert "stablehlo.convolution" in text(dict(padding=((-1, 0),), strides=(2,)))
     assert "@onednn." not in text({}, features={"jit"})  # few multiplications, often
     assert text({}, (9, 4, 9999), {"jit"}).count("@onednn.") == 3
+    with monkeypatch.context() as patch:
+        patch.setattr(onednn, "MOST_REGISTERED", 0)  # so many shapes before that XLA may know no more
+        assert "@onednn." not in text({}, shape=(2, 4, 8))
     monkeypatch.setenv("FUNCTORCH_ONEDNN", "0")
     assert "@onednn." not in text({})
 
@@ -155,3 +158,36 @@ def test_two_bytes(dtype):
                 found = found.detach().float().numpy()
                 eps = 2**-8 if dtype == "bfloat16" else 2**-11
                 np.testing.assert_allclose(found, right, rtol=2 * eps, atol=eps * np.abs(right).max())
+
+
+@pytest.mark.parametrize(
+    "channels, size, kernel, params",
+    [
+        ((1, 4), (9, 7), (3, 3), dict(padding=1)),
+        ((3, 5), (9, 8), (3, 2), dict(padding=1, stride=2)),
+        ((4, 6), (11, 9), (3, 3), dict(dilation=2)),
+        ((4, 6), (8, 8), (3, 3), dict(groups=2, padding=1)),
+        ((3, 2), (5, 5), (5, 5), {}),
+        ((3, 2), (13,), (4,), dict(stride=3)),
+    ],
+)
+def test_gradients_of_samples(channels, size, kernel, params):
+    """The kernel's gradient of each sample by itself; without groups oneDNN computes them as groups."""
+    from functorch_core import engine
+    from functorch_core import torch as ft
+
+    def gradients(torch, *arrays):
+        convolve = getattr(torch.nn.functional, f"conv{len(size)}d")
+
+        def loss(w, x, scale):
+            return (convolve(x[None], w, **params) * scale).sum()
+
+        return torch.func.vmap(torch.func.grad(loss), (None, 0, 0))(*map(torch.tensor, arrays)).numpy()
+
+    rng, (taken, made) = np.random.default_rng(0), channels
+    x, w = some(rng, 6, taken, *size), some(rng, made, taken // params.get("groups", 1), *kernel)
+    out = FORWARD[len(size) - 1](torch.tensor(x), torch.tensor(w), **params)
+    scale = some(rng, 6, 1, *out.shape[1:])
+    for tier in ("reference", "fused"):
+        with engine.forced_tier(tier):
+            close(gradients(ft, w, x, scale), gradients(torch, w, x, scale), (tier, channels, params))

@@ -29,6 +29,7 @@ CASES = {
         (2, 2, 6, 7),
         dict(window=(1, 1, 3, 3), strides=(1, 1, 2, 2), padding=((0, 0), (0, 0), (1, 1), (1, 1))),
     ),
+    "side_by_side": ((5, 7, 3), dict(window=(2, 3, 1), strides=(2, 3, 1))),
     "window_dilation": ((5, 6), dict(window=(2, 2), window_dilation=(2, 3), padding=((1, 0), (2, 2)))),
     "base_dilation": ((4, 5), dict(window=(3, 3), base_dilation=(2, 3), strides=(1, 2), padding=((2, 0), (0, 1)))),
     "holes": ((4, 5), dict(window=(2, 2), base_dilation=(3, 3), padding=((1, 0), (0, 2)))),
@@ -102,6 +103,24 @@ def test_max_pooling(size, stride, padding, dilation, ties):
     found, value = gradient(lambda x: reduce_window_max(x, **window), x, ct)
     np.testing.assert_array_equal(value, out.detach().numpy())
     np.testing.assert_allclose(found, wanted.numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("size", ((2, 2), (3, 2), (1, 4)))
+@pytest.mark.parametrize("dtype", (np.float32, np.float64, ml_dtypes.bfloat16))
+def test_max_pooling_channels_last(size, dtype):
+    """Windows side by side: the first of equal elements, NaN before any, what no window reaches is zero."""
+    x = np.round(some((2, 7, 9, 5))).astype(dtype)
+    x[:, ::4, ::4, 1] = np.nan  # one a window: of several PyTorch takes the last
+    x[1, :2, :2] = -np.inf
+    kind = {np.float32: torch.float32, np.float64: torch.float64}.get(dtype, torch.bfloat16)
+    t = torch.tensor(x.astype(np.float64)).to(kind).permute(0, 3, 1, 2).requires_grad_()
+    out = torch.nn.functional.max_pool2d(t, size)
+    ct = some(out.shape, seed=1)
+    (wanted,) = torch.autograd.grad(out, t, torch.tensor(ct).to(t.dtype))
+    window = dict(window=(1, *size, 1), strides=(1, *size, 1))
+    found, value = gradient(lambda x: reduce_window_max(x, **window), x, ct.transpose(0, 2, 3, 1).astype(dtype))
+    for a, b in ((value, out.detach()), (found, wanted)):
+        np.testing.assert_array_equal(a.astype(np.float64).transpose(0, 3, 1, 2), b.double().numpy())
 
 
 def over_two(size, stride, padding, **more):

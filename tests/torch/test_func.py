@@ -25,6 +25,9 @@ def scalar(x):
 SINGLE = {
     "grad": lambda t: t.func.grad(scalar)(vector(t)),
     "grad argnums": lambda t: t.func.grad(lambda x, y: (x * y).sum(), (0, 1))(vector(t), vector(t, 1)),
+    "hessian by parts of a vector": lambda t: t.func.hessian(
+        lambda w: t.tanh(batch(t) @ w.split([3, 2])[0].view(3, 1) @ w.split([3, 2])[1].view(1, 2)).sum()
+    )(data(t, 5, grad=False)),
     "grad of a tree": lambda t: t.func.grad(lambda p, x: (p["w"] * x + p["b"][0]).sum())(
         {"w": vector(t), "b": [vector(t, 1)]}, vector(t, 2)
     ),

@@ -42,7 +42,7 @@ def _cell_of(tensor: Tensor) -> Cell:
     cell = Cell.__new__(Cell)
     cell.value, cell.version, cell.unseen, cell.quiet = None, tensor._own_version, 0, None
     cell.shape, cell.born = tensor._aval.shape, _captured.birth(tensor)
-    cell.strides = contiguous_strides(cell.shape)
+    cell.strides, cell.strided = contiguous_strides(cell.shape), False
     return cell
 
 

@@ -4,6 +4,8 @@ import torch
 
 from examples.char_gpt import GPT
 
+from . import compiled
+
 VOCABULARY, CONTEXT, BATCH = 96, 64, 12
 
 
@@ -11,6 +13,7 @@ def start():
     """A function that makes one training step and returns its loss."""
     torch.manual_seed(0)
     model = GPT(VOCABULARY, CONTEXT)
+    network = compiled(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     data = torch.randint(VOCABULARY, (10_000,))
 
@@ -18,7 +21,7 @@ def start():
         places = torch.randint(len(data) - CONTEXT, (BATCH,)).tolist()
         x = torch.stack([data[i : i + CONTEXT] for i in places])
         y = torch.stack([data[i + 1 : i + 1 + CONTEXT] for i in places])
-        _, loss = model(x, y)
+        _, loss = network(x, y)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -5,6 +5,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
+from . import compiled
+
 IMAGES, BATCH = 2048, 64
 
 
@@ -32,6 +34,7 @@ def start():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 64), nn.ReLU(), nn.Linear(64, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    network = compiled(model)
     loader = DataLoader(Images(), BATCH, shuffle=True, num_workers=2, persistent_workers=True)
 
     def endless():
@@ -42,7 +45,7 @@ def start():
 
     def step():
         x, y = next(batches)
-        loss = nn.functional.cross_entropy(model(x), y)
+        loss = nn.functional.cross_entropy(network(x), y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

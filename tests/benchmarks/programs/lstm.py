@@ -6,6 +6,8 @@ from torch.nn import functional as F
 
 from examples.lstm_lm import LanguageModel, detach
 
+from . import compiled
+
 VOCABULARY, BATCH, WINDOW = 2000, 20, 35
 
 
@@ -13,6 +15,7 @@ def start():
     """A function that makes one training step and returns its loss."""
     torch.manual_seed(0)
     model = LanguageModel(VOCABULARY, 200, layers=2, dropout=0.0)
+    network = compiled(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     words = torch.randint(VOCABULARY, (100 * WINDOW + 1, BATCH))
     batches = iter(range(10**9))
@@ -22,7 +25,7 @@ def start():
         nonlocal hidden
         first = next(batches) % 100 * WINDOW
         x, y = words[first : first + WINDOW], words[first + 1 : first + 1 + WINDOW]
-        logits, hidden = model(x, detach(hidden))
+        logits, hidden = network(x, detach(hidden))
         loss = F.cross_entropy(logits.view(-1, VOCABULARY), y.reshape(-1))
         optimizer.zero_grad()
         loss.backward()
