@@ -328,6 +328,12 @@ def _put(base, new, chain, ints):
     return put_by_index(base, new, Lens(kind, params))
 
 
+def put_values(base, new_for: Callable, lens: tuple, ints):
+    """A base with new_for(aval) where a lens, as `Lens.static` has it, shows a part of that aval."""
+    part = _get(base, (lens,), iter(ints)).aval
+    return _put(base, new_for(part), (lens,), ints)
+
+
 def put_by_index(base, new, lens: Lens):
     """The general setter: scatter to the places the getter reads from."""
     if not new.aval.size:
