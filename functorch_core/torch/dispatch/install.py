@@ -16,7 +16,7 @@ from ..tape.modes import state as modes
 from ..tensors.active import active
 from ..tensors.base import Tensor, add_members
 from .inplace import inplace
-from .op import PLAIN, TorchOp, as_tensor, named_apart, of_one, registry
+from .op import PLAIN, TorchOp, as_tensor, named_apart, registry
 from .overrides import activate
 from .view_op import ViewOp
 
@@ -55,13 +55,18 @@ def _method(op: TorchOp, name: str) -> Callable:
         return _named(op.method if name == op.name else op._method(), op, name)
     call = op.call
 
-    alone = op.alone if isinstance(op, TorchOp) else {}
+    runs = op.runs if isinstance(op, TorchOp) else {}
 
     def method(*args, **kwargs):  # all of them as one tuple: 0.1 us less
-        if len(args) == 1 and not kwargs and active.plain:
-            made = of_one(alone, args[0])
-            if made is not None:
-                return made
+        if active.plain and not kwargs:
+            run = runs.get(args[0].__class__ if len(args) == 1 else tuple(map(type, args)))
+            if run is not None:
+                try:
+                    made = run(*args)
+                except Exception:  # said by the way of all calls
+                    made = None
+                if made is not None:
+                    return made
         asked = active.overrides
         if asked is not None and asked.applies(method, args, kwargs):
             return asked.handle(method, args, kwargs)
