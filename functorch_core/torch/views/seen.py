@@ -16,7 +16,7 @@ from ..tape.modes import state
 from ..tape.node import Taped, sequence
 from ..tensors.active import active
 from ..tensors.base import Tensor
-from .cells import IN_NO_GRAD, KINDS, ONE_NODE, Alias, Lens, based_on, contiguous_strides, getter, is_dense, share
+from .cells import IN_NO_GRAD, KINDS, ONE_NODE, Alias, Lens, based_on, contiguous_strides, getter, getters, is_dense, share
 
 _new, _new_tuple = object.__new__, tuple.__new__
 MOST = 4096  # calls that an op keeps
@@ -120,21 +120,21 @@ def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
 
 
 class SeenSeveral:
-    """What a call of several views was found to be: the views, and on the tape (from the first such call on) the one
-    op that reads them all, how it is differentiated, and what is said of writing to each."""
+    """What a call of several views was found to be: the views, and the one op that reads them all; on the tape (from
+    the first such call on) how it is differentiated, and what is said of writing to each."""
 
     __slots__ = ("parts", "ints", "op", "how", "refuses")
 
-    def __init__(self, parts: list[Seen]):
+    def __init__(self, parts: list[Seen], a: Aval):
         self.parts, self.ints = parts, [i for part in parts for i in part.ints]
-        self.op = self.how = self.refuses = None
+        self.op, self.how, self.refuses = getters(tuple([part.lenses[0].static for part in parts]), a), None, ()
 
     def remember_taped(self, made: Sequence[Tensor]):
         """After a call on the tape."""
         if all([x._ge is not None and x._ge[0] is made[0]._ge[0] for x in made]):
             node = made[0]._ge[0]
-            if node.op.multiple and not (node.taped.saved_outputs or node.taped.n_kept):
-                self.op, self.how, self.refuses = node.op, node.taped, [x._view.refuses for x in made]
+            if node.op is self.op and not (node.taped.saved_outputs or node.taped.n_kept):
+                self.how, self.refuses = node.taped, [x._view.refuses for x in made]
 
 
 def remember_several(seen: dict, key: tuple, tensor: Tensor, made: tuple, _ints: tuple, by_strides: bool):
@@ -152,34 +152,42 @@ def remember_several(seen: dict, key: tuple, tensor: Tensor, made: tuple, _ints:
             remember(found, i, tensor, view, (), by_strides)
         if None in found.values():
             return
-        known = seen[key] = SeenSeveral(list(found.values()))
-    if tensor._ge is not None and state.enabled and known.op is None:
+        known = seen[key] = SeenSeveral(list(found.values()), tensor._value.aval)
+    if tensor._ge is not None and state.enabled and known.how is None:
         known.remember_taped(made)
 
 
 def see_several(known: SeenSeveral, tensor: Tensor) -> tuple[Tensor, ...] | None:
     """The views of a tensor, while nothing is active; None where that is not so simple."""
-    if tensor._ge is not None and state.enabled:
-        return _several_taped(known, tensor)
-    views = tuple([see_again(part, tensor) for part in known.parts])
-    return None if None in views else views
-
-
-def _several_taped(known: SeenSeveral, tensor: Tensor) -> tuple[Tensor, ...] | None:
-    op, how = known.op, known.how
-    if op is None or state.watched or tensor._view is not None and tensor._view.cell.shared:
+    alias, edge, enabled = tensor._view or share(tensor), tensor._ge, state.enabled
+    cell, first = alias.cell, known.parts[0]
+    if cell.shared or first.by_strides and not alias.is_contiguous():
         return None
-    values = [tensor._value if tensor._view is None else tensor._read(), *known.ints]
-    outs, alias = record(how.forward, values, 3), share(tensor)
-    edges = (tensor._ge, *[None] * len(known.ints))
-    node = op_node(op, how, edges, [values[i] for i in how.saved_inputs], ())
+    values = [tensor._value if alias.seen == cell.version else cell.show(tensor, alias), *known.ints]
+    node = None
+    if edge is None or not enabled:
+        outs, refuses = record(known.op.unit, values, 3), None if edge is None else IN_NO_GRAD
+    elif known.how is None or state.watched:
+        return None
+    else:
+        outs = record(known.how.forward, values, 3)
+        edges = (edge, *[None] * len(known.ints))
+        node = op_node(known.op, known.how, edges, [values[i] for i in known.how.saved_inputs], ())
     base, skip = based_on(tensor, alias)
-    views = []
-    for i, (part, refuses) in enumerate(zip(known.parts, known.refuses)):
+    chain, seen, untracked, contiguous = alias.chain, cell.version, alias.untracked, alias.contiguous
+    inference, views = active.marks_inference and state.inference, []
+    for i, part in enumerate(known.parts):
         made = _new(Tensor)
-        made._value, made._ge = outs[i], (node, i)
-        view = made._view = Alias(alias.cell, alias.chain + part.lenses, base, skip, alias.untracked)
-        view.permuted = True if part.permuting else alias.permuted
-        view.contiguous, view.refuses = part.contiguous if alias.contiguous else None, refuses
+        made._value = outs[i]
+        view = made._view = _new(Alias)
+        view.cell, view.seen, view.untracked, view.base, view.skip = cell, seen, untracked, base, skip
+        view.chain, view.permuted = chain + part.lenses, True if part.permuting else alias.permuted
+        view.contiguous, view.written, view.earlier = part.contiguous if contiguous else None, False, 0
+        if node is None:
+            view.refuses = refuses
+        else:
+            made._ge, view.refuses = (node, i), known.refuses[i]
+        if inference:
+            made._is_inference = True
         views.append(made)
     return tuple(views)
