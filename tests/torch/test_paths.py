@@ -1,4 +1,4 @@
-"""A call of an op is looked up by the classes of its arguments from the second time on: what PyTorch gives, each time."""
+"""A call of an op is looked up by the classes of its arguments from the second time on, and gives what PyTorch does."""
 
 import math
 

@@ -109,7 +109,12 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
         return lambda self: op(self) if active.overrides is None else getattr(Tensor, op.name)(self)
     if not isinstance(op, TorchOp) or reflected:
         return _slow_operator(op, reflected)
-    slow, known, call = _slow_operator(op, False), op.known, op.call
+    known, call, runs, otherwise = op.known, op.call, op.runs, _slow_operator(op, False)
+
+    def slow(self, other):
+        run = runs.get((self.__class__, other.__class__)) if active.plain else None
+        made = None if run is None else run(self, other)
+        return otherwise(self, other) if made is None else made
 
     def operator(self, other):
         # The hot path: operands that were seen before, of which nothing but the avals matters.

@@ -114,11 +114,10 @@ def remember(found: dict, key, value):
 # ---- the text of a path --------------------------------------------------------------------------
 
 READ = """
-        view = x{i}._view
-        if view is None:
-            v{i} = x{i}._value
-        else:
-            v{i} = x{i}._value if view.seen == view.cell.version else view.cell.show(x{i}, view)
+        view, v{i} = x{i}._view, x{i}._value
+        if view is not None:
+            if view.seen != view.cell.version:
+                v{i} = view.cell.show(x{i}, view)
             if view.permuted is not False and view.is_permuted():
                 permuted = True"""
 READ_LIST = """
@@ -126,13 +125,12 @@ READ_LIST = """
         for y in x{i}:
             if y.__class__ not in PLAIN:
                 return None
-            view = y._view
-            if view is None:
-                v = y._value
-            else:
-                v = view.read_unless_permuted(y)
-                if v is None:
-                    return None
+            view, v = y._view, y._value
+            if view is not None:
+                if view.seen != view.cell.version:
+                    v = view.cell.show(y, view)
+                if view.permuted is not False and view.is_permuted():
+                    permuted = True
             v{i}.append(v)
             k{i}.append(v.aval)
             if y._ge is not None:
@@ -214,6 +212,14 @@ MASKS = {
 }
 
 
+def _recording(values: str) -> str:
+    """The call that records an op of these values."""
+    n = values.count(",")
+    if 0 < n < 5 and "*" not in values:
+        return f"record_{n}(found.unit, {values})"
+    return f"record(found.unit, ({values}), 3)"
+
+
 @functools.cache
 def _made(kinds: str) -> Callable:
     """make(seen, finish) -> run, look for arguments of these kinds."""
@@ -235,11 +241,7 @@ def _made(kinds: str) -> Callable:
         "mask": parts(lambda kind: MASKS.get(kind, ""), end=",").lstrip(","),
         "taped": parts(lambda kind: ON_TAPE.get(kind, ""), " or ") or "False",
     }
-    n = len(fields["values"].split(", ")) if fields["values"] else 0
-    few = 0 < n < 5 and "*" not in fields["values"]
-    fields["record"] = (
-        f"record_{n}(found.unit, {fields['values']})" if few else f"record(found.unit, ({fields['values']}), 3)"
-    )
+    fields["record"] = _recording(fields["values"])
     run = RUN.format(read=parts(lambda kind: _reading(kind, False), ""), key=key(0), **fields)
     look = LOOK.format(read=parts(lambda kind: _reading(kind, True), ""), key=key(1), **fields)
     text = f"def make(seen, finish):{run}{look}    return run, look\n"

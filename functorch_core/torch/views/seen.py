@@ -16,7 +16,19 @@ from ..tape.modes import state
 from ..tape.node import Taped, sequence
 from ..tensors.active import active
 from ..tensors.base import Tensor
-from .cells import IN_NO_GRAD, KINDS, ONE_NODE, Alias, Lens, based_on, contiguous_strides, getter, getters, is_dense, share
+from .cells import (
+    IN_NO_GRAD,
+    KINDS,
+    ONE_NODE,
+    Alias,
+    Lens,
+    based_on,
+    contiguous_strides,
+    getter,
+    getters,
+    is_dense,
+    share,
+)
 
 _new, _new_tuple = object.__new__, tuple.__new__
 MOST = 4096  # calls that an op keeps
