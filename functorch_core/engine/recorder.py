@@ -1,7 +1,7 @@
 """The recorder: append what is called to a flat signature, compute when a value is needed.
 
-A recording is a list of integers: for each op its unit's id, then one integer an operand: the
-slot of an earlier result (>= 0), or -1 - i for input i of the recording. The signature, with which
+A recording is a list: for each op its unit, then one integer an operand: the slot of an earlier
+result (>= 0), or -1 - i for input i of the recording. The signature, with which
 results are still referenced and which inputs are not, is the key of what to run.
 """
 
@@ -25,7 +25,7 @@ from ..xla.buffers import deleted_message
 from ..xla.errors import ExecutionError
 from .modes import settings
 from .stats import count
-from .units import SCALAR_AVALS, Unit, by_id, unit_of_primitive
+from .units import SCALAR_AVALS, Unit, unit_of_primitive
 from .value import InMemory, NoData, OnMesh, Unverified, Value, absent, from_numpy, now
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Recording:
     )
 
     def __init__(self, limit: int) -> None:
-        self.signature: list[int] = []
+        self.signature: list[Any] = []  # units and integers
         self.inputs: list[Value] = []
         self.input_slots: dict[Value, int] = {}
         self.floats: list[float] = []
@@ -142,7 +142,7 @@ class Recording:
         """The recorded calls: unit, and an integer for each of its operands."""
         signature, position = self.signature, 0
         while position < len(signature):
-            unit = by_id[signature[position]]
+            unit = signature[position]
             end = position + 1 + unit.n_inputs
             yield unit, signature[position + 1 : end]
             position = end
@@ -154,7 +154,7 @@ class Recording:
             return None
         makers, signature, position = self.makers, self.signature, self.walked
         while slot >= len(makers) and position < len(signature):
-            unit = by_id[signature[position]]
+            unit = signature[position]
             makers += [(unit, len(makers), position)] * len(unit.out_avals)
             position += 1 + unit.n_inputs
         self.walked = position
@@ -272,7 +272,7 @@ def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
                 return result
         recording = start()
     try:
-        call = [unit.id]
+        call: list[Any] = [unit]
         for x in operands:
             if x.__class__ is Value:
                 call.append(x.slot if x.recording is recording else recording.input(x))
@@ -315,7 +315,7 @@ def record_some(unit, {x}):
         recording = start()
     values = recording.values
     try:
-        recording.signature += (unit.id, {slots})
+        recording.signature += (unit, {slots})
         frame = _getframe({inner})
         while is_internal(frame.f_code.co_filename):
             frame = frame.f_back

@@ -19,6 +19,7 @@ from ...array.array import Array
 from ...core.trace import Builder
 from ...engine import NoData
 from ...engine.errors import out_of_memory
+from ...engine.signatures import bounded
 from ...engine.units import SCALAR_AVALS
 from ...names import pickles_name_torch
 from ...ops.op import strong
@@ -97,13 +98,13 @@ class TorchOp:
         self.index = {q.name: i for i, q in enumerate(self.parameters)}
         self.n_positional = sum(q.kind is not q.KEYWORD_ONLY for q in self.parameters)
         self.variadic = forms.get("varargs")  # x.permute(0, 1) for x.permute((0, 1))
-        self.ops: dict[tuple, GraphOp] = {}
+        self.ops: dict[tuple, GraphOp] = bounded({}, GraphOp.units)
         # By the classes of what was given (see `paths`), or None.
         self.paths: dict[tuple, Path | None] = {}
         # The same of calls without names: Path.run, by the class of one argument or the classes of several.
         self.runs: dict[type | tuple, Callable] = {}
         # For operators: two avals, or an aval, a number's class and the number itself if a literal.
-        self.known: dict[tuple, GraphOp] = {}
+        self.known: dict[tuple, GraphOp] = bounded({}, GraphOp.units)
         self.__name__ = self.__qualname__ = name
         self.__doc__, self.__module__ = fun.__doc__, "torch"
         self.__signature__, self.__wrapped__ = signature, fun

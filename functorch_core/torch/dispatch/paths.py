@@ -19,6 +19,7 @@ from typing import Any
 
 from ...core import dtypes as dt
 from ...engine.recorder import record, recorder_of
+from ...engine.signatures import bounded
 from ...ops.signature import LITERALS, fits
 from ..tape.apply import GraphOp, apply, apply_taped, apply_to
 from ..tape.modes import state as modes
@@ -85,7 +86,7 @@ class Path:
     __slots__ = ("run", "look", "seen", "finish")
 
     def __init__(self, kinds: str, finish: Callable):
-        self.seen: dict[tuple, GraphOp] = {}
+        self.seen: dict[tuple, GraphOp] = bounded({}, GraphOp.units)
         self.run, self.look = _made(kinds)(self.seen, finish)
         _types.follow_default.append(self.seen)
         self.finish = finish

@@ -265,7 +265,7 @@ def _ints(chain) -> list[int]:
 INT, BOOL = aval((), np.dtype("int64")), np.dtype(bool)
 
 
-@functools.lru_cache(4096)
+@functools.lru_cache(1024)
 def getter(chain: tuple, a: Aval) -> GraphOp:
     """The op that reads a view from its base."""
     name = _node_name(*chain[-1]) if chain else "alias"
@@ -281,7 +281,7 @@ def _node_name(kind: str, params: tuple, n_ints: int) -> str:
     return kind if node is None else node(*params)
 
 
-@functools.lru_cache(4096)
+@functools.lru_cache(1024)
 def setter(chain: tuple, a: Aval, new: Aval) -> GraphOp:
     """The op that puts a new view into its base: (base, new, *ints) -> base."""
     ints = [INT] * sum(n for _, _, n in chain)
@@ -457,7 +457,7 @@ def make_views(tensor: Tensor, lenses) -> list[Tensor]:
     return outs
 
 
-@functools.lru_cache(1024)
+@functools.lru_cache(256)
 def getters(lenses: tuple, a: Aval) -> GraphOp:
     """The op that reads several views, each through one lens."""
     name = _node_name(*lenses[0])

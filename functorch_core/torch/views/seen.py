@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.aval import Aval
+from ...engine import Unit
 from ...engine.recorder import record, record_one
 from ..tape.apply import op_node
 from ..tape.modes import state
@@ -57,6 +58,11 @@ class Seen:
             how = self.op.taped((True, *[False] * len(self.others)))
             self.how = False if how is None or how.forward.multiple or how.saved_outputs else how
         return self.how or None
+
+
+def units_of(known: Seen | SeenSeveral | None) -> list[Unit]:
+    """The units that are recorded of what a call was found to be."""
+    return [] if known is None else known.op.units()
 
 
 def remember(seen: dict, key: tuple, tensor: Tensor, made: Tensor, ints: tuple = (), by_strides: bool = False):

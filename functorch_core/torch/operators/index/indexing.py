@@ -12,6 +12,7 @@ from ....core import dtypes as dt
 from ....core.warn import warn
 from ....engine import Value
 from ....engine.recorder import computes_at_once
+from ....engine.signatures import bounded
 from ....kernels.indexing import gathered, scattered
 from ....kernels.values import expanded
 from ...dispatch import bounds as _bounds
@@ -40,7 +41,7 @@ from ...views.cells import (
 from ...views.memory_order import preserved, taken
 from ...views.overlap import refuse_partial, refuse_shared
 from ...views.parts import cut
-from ...views.seen import MOST, remember, see_again
+from ...views.seen import MOST, remember, see_again, units_of
 from ..shape.copies import fill_number, fitted_to
 from ..shape.data import array_of
 from .known import at_sight, remember_write, write_again
@@ -460,7 +461,7 @@ def _lens_or_parts(shape: tuple[int, ...], index) -> Lens | Parsed:
     return lens
 
 
-_seen: dict = {}  # what x[index] was found to be: see views.seen
+_seen: dict = bounded({}, units_of)  # what x[index] was found to be: see views.seen
 
 
 def getitem(self, index):

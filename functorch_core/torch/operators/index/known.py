@@ -11,6 +11,7 @@ from ....core.aval import Aval
 from ....core.trace import trace_closed
 from ....engine import pending
 from ....engine.recorder import record
+from ....engine.signatures import bounded
 from ....engine.units import SCALAR_AVALS
 from ....kernels.values import expanded
 from ....ops.signature import fits
@@ -90,7 +91,9 @@ def _is_number(x: Tensor) -> bool:
 
 # By the avals of what is written to and of what is written (of a number its class) and the index: the op that gives the
 # whole after the write, and the ints of its lens; None after the first such call, as many come but once.
-_writes: dict[tuple, tuple[GraphOp, tuple[int, ...]] | None] = {}
+_writes: dict[tuple, tuple[GraphOp, tuple[int, ...]] | None] = bounded(
+    {}, lambda known: [] if known is None else known[0].units()
+)
 
 
 def write_again(tensor: Tensor, index, value) -> bool:
@@ -164,7 +167,7 @@ def _aval_of(value, a: Aval) -> Aval | type | None:
 NUMERIC = frozenset({*dt.FLOATING, dt.int64})
 
 
-@functools.lru_cache(4096)
+@functools.lru_cache(1024)
 def _writer(static: tuple, a: Aval, b: Aval) -> GraphOp:
     """The op (base, new, *ints) -> base after new, or a number, was put where a lens shows it."""
 
