@@ -15,6 +15,7 @@ from ..core.trace import Traced, open_traces, state
 from ..core.tree import boxes, content
 from ..engine import Unit, Value, from_numpy, record
 from ..engine.recorder import record_pair
+from ..engine.signatures import bounded, itself
 from ..ops.op import Op, strong
 from ..ops.places import declared_in
 from ..ops.signature import Weak, fits
@@ -206,7 +207,7 @@ def _value_of(x):
 def binary_operator(operation: Op, symbol: str, reflected: bool = False) -> Callable:
     """The method of a binary operator: self, other -> Array, or NotImplemented."""
     function = public(operation, symbol, as_operator)
-    units: dict[tuple, Unit] = {}
+    units: dict[tuple, Unit] = bounded({}, itself)
 
     def method(self, other):
         try:
@@ -268,7 +269,7 @@ def remember_number(operation: Op, units: dict, x: Value, operands: tuple, other
 def unary_operator(operation: Op, symbol: str) -> Callable:
     """The method of a unary operator."""
     function = public(operation, symbol, as_operator)
-    units: dict[Aval, Unit] = {}
+    units: dict[Aval, Unit] = bounded({}, itself)
 
     def method(self):
         try:

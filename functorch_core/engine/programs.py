@@ -26,7 +26,7 @@ from ..core.trace import Builder
 from ..primitives import reshape, slice
 from ..xla.device import Device
 from ..xla.jobs import Job
-from . import cost, deferred
+from . import cost, deferred, signatures
 from .compiling import Program, compile_graph
 from .errors import out_of_memory
 from .modes import log, settings
@@ -39,6 +39,7 @@ from .value import Poison, Value, concrete, has_data, placed
 READ = "a value was read"
 BRIEF = 100.0  # microseconds, estimated; longer programs want the core that the waiting thread would take
 MAX_PLANS = 1024  # least recently used plans, with their programs, are forgotten beyond
+MAX_PLAN_OPS = 1 << 15  # the same by recorded ops, of each of which a plan keeps some 6 KB
 MAX_PROGRAM_OPS = 1 << 15  # the same for programs, by recorded ops: XLA keeps about 20 KB for one
 DONATE_BYTES = 1 << 16  # smaller inputs are not worth a key of their own
 DIRECT = 0.4  # compiled at once if programs for its ops would cost this much of its price
@@ -270,7 +271,7 @@ def _poison(recording: Recording) -> None:
 # ---- plans ---------------------------------------------------------------------------------------------
 
 
-def _plan_of(key: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], Device, int], recording: Recording) -> Plan:
+def _plan_of(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Device, int], recording: Recording) -> Plan:
     plan = _plans.get(key)
     if plan is None:
         units = [unit for unit, _ in recording.calls()]
@@ -279,11 +280,27 @@ def _plan_of(key: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], Devic
         count("plans")
         with _lock:
             plan = _plans.setdefault(key, plan)
-            while len(_plans) > MAX_PLANS:
-                _plans.popitem(last=False)
+            _forget_old_plans()
     else:
         _plans.move_to_end(key)
     return plan
+
+
+def _forget_old_plans() -> None:
+    while len(_plans) > MAX_PLANS:
+        _plans.popitem(last=False)
+    if len(_plans) % 16 == 0:  # to add them up takes 20 us
+        ops = sum([plan.ops for plan in _plans.values()])
+        while ops > MAX_PLAN_OPS and len(_plans) > 1:
+            ops -= _plans.popitem(last=False)[1].ops
+
+
+def _units_in_use() -> set[Unit]:
+    """The units in the keys of plans."""
+    return {x for key in list(_plans) for x in key[0] if x.__class__ is Unit}
+
+
+signatures.hooks.in_use = _units_in_use
 
 
 def threshold_of(units: list[Unit], buffers: int = 0) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from .compiling import without_passing_through
 from .errors import RecompileError
 from .modes import log, settings
 from .recorder import hooks
-from .units import SCALAR_AVALS, Unit, by_id
+from .units import SCALAR_AVALS, Unit
 from .value import SHARDED, Value, concrete, from_numpy, from_sharded, to_numpy
 
 Shardings = tuple[xla.NamedSharding | None, ...]
@@ -127,14 +127,14 @@ def run(unit: Unit, operands: Sequence[Any]) -> Any:
     assert mesh is not None
     whole = xla.NamedSharding(mesh, xla.PartitionSpec())
     shardings = tuple([sharding_of(v) or whole for v in values])
-    program = _program_of(unit.id, mesh, shardings)
+    program = _program_of(unit, mesh, shardings)
     outs = [from_sharded(b) for b in program([laid(v, s) for v, s in zip(values, shardings)])]
     return outs if unit.multiple else outs[0]
 
 
 @functools.lru_cache(maxsize=4096)
-def _program_of(unit_id: int, mesh: xla.Mesh, shardings: Shardings) -> Program:
-    graph = by_id[unit_id].graph
+def _program_of(unit: Unit, mesh: xla.Mesh, shardings: Shardings) -> Program:
+    graph = unit.graph
     return compile_for_mesh(graph, mesh, shardings, [None] * len(graph.outputs), "called on several devices")
 
 

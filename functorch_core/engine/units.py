@@ -18,11 +18,10 @@ from ..core.reference import Reference, reference_of
 from ..core.trace import Builder
 from ..core.types import Function
 from ..xla.device import Device
-from . import cost
+from . import cost, signatures
 from .compiling import Program
 
 _ids = itertools.count()
-by_id: dict[int, Unit] = {}
 
 # The avals in which Python scalars come as operands: the widest of their kind, cast in the graph.
 SCALAR_AVALS = {int: aval((), np.dtype("int64")), float: aval((), np.dtype("float64"))}
@@ -58,7 +57,7 @@ class Unit:
         self._reference: Reference | None = None
         self.ranges: list[Any] | None = None
         self.at_once: Function | None = None
-        by_id[self.id] = self
+        signatures.made_one()
 
     def __repr__(self) -> str:
         result = "" if self.n_inputs else f" -> {', '.join(map(str, self.out_avals))}"
@@ -92,7 +91,7 @@ class Unit:
         return self._program
 
 
-_units: dict[tuple[Any, ...], Unit] = {}
+_units: dict[tuple[Any, ...], Unit] = signatures.bounded({}, signatures.itself)
 _lock = threading.Lock()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ..core.aval import aval_of
 from ..core.errors import ConcretizationError
 from ..core.trace import Traced, concrete, state
 from ..engine import Value, check_bounds, extent_of, from_numpy, to_numpy
+from ..engine.signatures import bounded
 from ..kernels.indexing import gathered
 from ..primitives.indexing import default_fill
 from .op import lift, op
@@ -396,8 +398,7 @@ def read(x, index, *, mode=None, fill_value=None):
 
 # -- the hot path: ints, slices, None and ... outside of traces, by what the index looks like
 
-_basic: dict[tuple, tuple] = {}
-MAX_BASIC = 1 << 14
+_basic: dict[tuple, Any] = bounded({}, lambda found: found[:1] if found.__class__ is tuple else (found,))
 
 
 def basic_call(x: Value, index) -> tuple | None:
@@ -423,8 +424,6 @@ def basic_call(x: Value, index) -> tuple | None:
         return None
     if found is None:
         found = _basic_unit(x, index)
-        if len(_basic) > MAX_BASIC:
-            _basic.clear()
         _basic[a.id, key] = found
     unit, start = found
     return unit, ((x,) if start is None else (x, start))

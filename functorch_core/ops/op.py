@@ -26,6 +26,7 @@ from ..core.trace import Builder, Traced
 from ..core.trace import state as trace_state
 from ..engine import Unit, Value, record
 from ..engine.recorder import as_value
+from ..engine.signatures import bounded, itself
 from ..engine.units import SCALAR_AVALS
 from ..primitives import constant, convert
 from .places import declare
@@ -58,7 +59,7 @@ class Op:
         variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
         self.n_arrays = sys.maxsize if variadic else bare + len(arrays)
         self.names = [p.name for p in parameters][bare + len(arrays) :]
-        self.units: dict[tuple, Unit] = {}
+        self.units: dict[tuple, Unit] = bounded({}, itself)
 
     def __repr__(self):
         return f"<op {self.name}{self.__signature__}>"

@@ -16,7 +16,7 @@ from ..tape.modes import state as modes
 from ..tensors.active import active
 from ..tensors.base import Tensor, add_members
 from .inplace import inplace
-from .op import PLAIN, TorchOp, as_tensor, named_apart, of_one, registry
+from .op import PLAIN, TorchOp, as_tensor, named_apart, registry
 from .overrides import DeclinedError, activate
 from .view_op import ViewOp
 
@@ -55,13 +55,18 @@ def _method(op: TorchOp, name: str) -> Callable:
         return _named(op.method if name == op.name else op._method(), op, name)
     call = op.call
 
-    alone = op.alone if isinstance(op, TorchOp) else {}
+    runs = op.runs if isinstance(op, TorchOp) else {}
 
     def method(*args, **kwargs):  # all of them as one tuple: 0.1 us less
-        if len(args) == 1 and not kwargs and active.plain:
-            made = of_one(alone, args[0])
-            if made is not None:
-                return made
+        if active.plain and not kwargs:
+            run = runs.get(args[0].__class__ if len(args) == 1 else tuple(map(type, args)))
+            if run is not None:
+                try:
+                    made = run(*args)
+                except Exception:  # said by the way of all calls
+                    made = None
+                if made is not None:
+                    return made
         asked = active.overrides
         if asked is not None and asked.applies(method, args, kwargs):
             return asked.handle(method, args, kwargs)
@@ -104,7 +109,12 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
         return lambda self: op(self) if active.overrides is None else getattr(Tensor, op.name)(self)
     if not isinstance(op, TorchOp) or reflected:
         return _slow_operator(op, reflected)
-    slow, known, call = _slow_operator(op, False), op.known, op.call
+    known, call, runs, otherwise = op.known, op.call, op.runs, _slow_operator(op, False)
+
+    def slow(self, other):
+        run = runs.get((self.__class__, other.__class__)) if active.plain else None
+        made = None if run is None else run(self, other)
+        return otherwise(self, other) if made is None else made
 
     def operator(self, other):
         # The hot path: operands that were seen before, of which nothing but the avals matters.

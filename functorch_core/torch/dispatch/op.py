@@ -16,19 +16,16 @@ import sys
 from collections.abc import Callable, Sequence
 
 from ...array.array import Array
-from ...core import dtypes as dt
-from ...core.aval import Aval
 from ...core.trace import Builder
 from ...engine import NoData
 from ...engine.errors import out_of_memory
-from ...engine.recorder import record, record_one
+from ...engine.signatures import bounded
 from ...engine.units import SCALAR_AVALS
 from ...names import pickles_name_torch
 from ...ops.op import strong
-from ...ops.signature import LITERALS, fits, freeze, is_packed, trace_body
-from ..tape.apply import GraphOp, apply, apply_taped, apply_to, node_class_of
+from ...ops.signature import fits, freeze, is_packed, trace_body
+from ..tape.apply import GraphOp, apply, node_class_of
 from ..tape.meta import refusal
-from ..tape.modes import state as modes
 from ..tape.node_names import Call, rename
 from ..tensors import types as _types
 from ..tensors.active import active, declared
@@ -38,16 +35,12 @@ from ..views.memory_order import is_pointwise
 from .former import in_order_of_today
 from .inplace import check_memory, check_outs, write
 from .out_dtypes import ANY, decided
-from .parameter import Parameter
-from .slots import MAYBE, NUMBER, OPERAND, SEVERAL, NoOperand, slot_of
+from .paths import PLAIN, SIMPLE, Path, path_of, pattern, remember
+from .slots import NUMBER, OPERAND, NoOperand, slot_of
 from .traits import Out, Traits, outs
 
 _EMPTY = inspect.Parameter.empty
 _new = object.__new__
-# Classes of static arguments that are keys as they are.
-SIMPLE = frozenset({int, bool, str, type(None), _types.dtype, *map(type, dt.ALL)})
-PLAIN = frozenset({Tensor, Parameter})
-INTS = {int}
 ON_TAPE = (True,)
 
 registry: dict[str, TorchOp] = {}
@@ -105,13 +98,13 @@ class TorchOp:
         self.index = {q.name: i for i, q in enumerate(self.parameters)}
         self.n_positional = sum(q.kind is not q.KEYWORD_ONLY for q in self.parameters)
         self.variadic = forms.get("varargs")  # x.permute(0, 1) for x.permute((0, 1))
-        self.ops: dict[tuple, GraphOp] = {}
-        # The same by what was given in place, defaults and their order left out: see `_at_sight`.
-        self.seen: dict[tuple, GraphOp] = {}
-        # Of one floating-point tensor and nothing else, by its aval: see `of_one`.
-        self.alone: dict[Aval, GraphOp] = {}
+        self.ops: dict[tuple, GraphOp] = bounded({}, GraphOp.units)
+        # By the classes of what was given (see `paths`), or None.
+        self.paths: dict[tuple, Path | None] = {}
+        # The same of calls without names: Path.run, by the class of one argument or the classes of several.
+        self.runs: dict[type | tuple, Callable] = {}
         # For operators: two avals, or an aval, a number's class and the number itself if a literal.
-        self.known: dict[tuple, GraphOp] = {}
+        self.known: dict[tuple, GraphOp] = bounded({}, GraphOp.units)
         self.__name__ = self.__qualname__ = name
         self.__doc__, self.__module__ = fun.__doc__, "torch"
         self.__signature__, self.__wrapped__ = signature, fun
@@ -128,36 +121,29 @@ class TorchOp:
         return functools.partial(self, instance) if isinstance(instance, Tensor) else self
 
     def __call__(self, /, *args, **kwargs):
-        if len(args) == 1 and not kwargs and active.plain:
-            made = of_one(self.alone, args[0])
-            if made is not None:
-                return made
+        if active.plain:
+            run = None if kwargs else self.runs.get(args[0].__class__ if len(args) == 1 else tuple(map(type, args)))
+            if run is not None:
+                try:
+                    made = run(*args)
+                except Exception:  # said by the way of all calls
+                    made = None
+                if made is not None:
+                    return made
         elif active.overrides is not None and active.overrides.applies(self, args, kwargs):
             return active.overrides.handle(self, args, kwargs)
         return self.call(args, kwargs)
 
     def call(self, args: tuple, kwargs: dict):
         """The op of these arguments, whom nothing overrides. `out` is taken out of kwargs."""
-        sight = out = None
+        path = out = None
         try:
             if active.autocast is None:
-                sight = self._at_sight(args, kwargs)
-                op = None if sight is None else self.seen.get(sight[0])
-                if op is not None:
-                    _, operands, values, mask, permuted = sight
-                    if active.levels is not None:
-                        made = apply(op, operands)
-                    elif True in mask or op.multiple or permuted or active.marks_inference:
-                        made = apply_to(op, operands, values, mask)
-                        if permuted:
-                            active.lay_out(op, operands, made)
-                    elif active.births:
-                        return new_tensor(record(op.unit, values, 3))
-                    else:
-                        made = _new(Tensor)
-                        made._value = record(op.unit, values, 3)
-                        return made
-                    return self.finish(made, op) if op.multiple else made
+                path = self.paths.get(pattern(args, kwargs)) or path_of(self, args, kwargs)
+                given = (*args, *kwargs.values())
+                made = None if path is None else path.run(*given) if active.plain else path.inside(*given)
+                if made is not None:
+                    return made
             if "out" in kwargs:
                 out = self._out_of(args, kwargs)
                 if out is not None and self.traits.out.decides:
@@ -165,7 +151,10 @@ class TorchOp:
             bound = self.bind(args, kwargs)
             if active.autocast is not None:
                 bound = active.autocast.cast(self, bound)
-            result = self.compute(bound, sight, len(args))
+            op, operands = self._found(bound, len(args))
+            if path is not None:
+                path.remember(op, given, len(operands))
+            result = self.finish(apply(op, operands), op)
         except (AttributeError, TypeError):
             return ask_stranger(self, args, kwargs)
         except MemoryError as error:
@@ -188,66 +177,6 @@ class TorchOp:
     def is_pointwise(self, args, kwargs) -> bool:
         """Whether each element of the result of these arguments depends on the same one of the operands."""
         return is_pointwise(self._trace(self.bind(args, kwargs)))
-
-    def _at_sight(self, args, kwargs) -> tuple[tuple, list, list, list, bool] | None:
-        """Of the arguments: a key, the operands among them, the values of these, which are on the tape, if some may
-        lie in memory in another order. None unless all are tensors, numbers or simple static ones. (1.5 us less.)"""
-        if len(args) > self.n_positional:
-            return None
-        operands, values, mask, permuted = [], [], [], False
-        key: list = [_types.defaults.dtype]
-        for slot, x in zip(self.slots, args):
-            cls = x.__class__
-            if cls in PLAIN:
-                if slot is None or slot is NUMBER:
-                    return None
-                operands.append(x)
-                if x._level is not None:  # `apply` asks the level for its value
-                    values.append(None)
-                    mask.append(False)
-                    key.append(x._level.aval)
-                    continue
-                view, value = x._view, x._value
-                if view is not None:
-                    if view.seen != view.cell.version:
-                        value = view.cell.show(x, view)
-                    if view.permuted is not False and view.is_permuted():
-                        permuted = True
-                values.append(value)
-                mask.append(x._ge is not None)
-                key.append(value.aval)
-            elif slot is None:
-                if not (cls in SIMPLE or cls is float and x == x or cls is tuple and set(map(type, x)) <= INTS):
-                    return None
-                key.append(cls)
-                key.append(x)
-            elif (cls is int and fits(x) or cls is float and x) and slot.takes_numbers:
-                key.append(cls)
-                if x in LITERALS or not x:
-                    key.append(x)
-                else:
-                    operands.append(x)
-                    values.append(x)
-                    mask.append(False)
-            elif x is None and slot is MAYBE:
-                key.append(None)
-            elif slot is SEVERAL and (cls is list or cls is tuple):
-                found = _plain_values(x)
-                if found is None:
-                    return None
-                operands += x
-                values += found
-                mask += [y._ge is not None for y in x]
-                key.append(len(x))
-                key += [value.aval for value in found]
-            else:
-                return None
-        for name, x in kwargs.items():
-            i = self.index.get(name, 0)
-            if i < len(args) or self.slots[i] is not None or x.__class__ not in SIMPLE:
-                return None
-            key += (name, x.__class__, x)
-        return tuple(key), operands, values, mask, permuted
 
     # ---- from arguments to an op at a signature
 
@@ -307,9 +236,14 @@ class TorchOp:
             raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
         return i
 
-    def compute(self, bound: list, sight: tuple | None = None, n_given: int = 0):
-        """Apply to bound arguments; `sight` is what _at_sight found of them, `n_given` how many of
-        them were given by position (for errors)."""
+    def compute(self, bound: list):
+        """Apply to bound arguments."""
+        op, operands = self._found(bound)
+        return self.finish(apply(op, operands), op)
+
+    def _found(self, bound: list, n_given: int = 0) -> tuple[GraphOp, list]:
+        """The op at the signature of bound arguments, `n_given` of which were given by position (for errors), and
+        the operands among them."""
         operands: list = []
         key: list = [_types.defaults.dtype]
         try:
@@ -330,14 +264,11 @@ class TorchOp:
         except TypeError:
             raise TypeError(f"{self.name}(): an argument is not hashable and cannot be static: {key}") from None
         if op is None:
-            op = self.ops[key] = self._trace(bound, n_given)
+            op = self._trace(bound, n_given)
+            remember(self.ops, key, op)
             if len(bound) > 1 and len(operands) < 3 and not op.multiple:
                 self._remember(bound, op, len(operands))
-        if sight is not None and len(operands) == len(sight[1]):  # no default is an operand
-            self.seen[sight[0]] = op
-            if len(sight[0]) == 2 and len(operands) == 1 and not op.multiple and _is_plain_float(bound[0]):
-                self.alone[sight[0][1]] = op
-        return self.finish(apply(op, operands), op)
+        return op, operands
 
     def _remember(self, bound: list, op: GraphOp, n_operands: int):
         """Let operators find the op by the avals of two tensors, or an aval and a Python number, if
@@ -347,13 +278,13 @@ class TorchOp:
             return
         cls = y.__class__
         if n_operands == 2 and _is_plain_float(y):
-            self.known[x._value.aval, y._value.aval] = op
+            remember(self.known, (x._value.aval, y._value.aval), op)
             op.remember_simple()
         elif cls in SCALAR_AVALS and fits(y) and self.slots[1] is not None and self.slots[1].name == "Operand":
             if is_packed(y) and n_operands == 2:
-                self.known[x._value.aval, cls] = op
+                remember(self.known, (x._value.aval, cls), op)
             elif y and n_operands == 1:
-                self.known[x._value.aval, cls, y] = op
+                remember(self.known, (x._value.aval, cls, y), op)
 
     def finish(self, result, op: GraphOp):
         """The result in the shape the op promises: a tensor, a tuple, a named tuple."""
@@ -377,38 +308,6 @@ class TorchOp:
         op = GraphOp(graph, self.name, multiple, node_class_of(call.node))
         op.call = call
         return op
-
-
-def of_one(known: dict, x) -> Tensor | None:
-    """An op of one tensor and nothing else, that was seen before: the hot path of unary functions. None where it is
-    not so simple."""
-    if x.__class__ not in PLAIN:
-        return None
-    value = x._value if x._view is None else x._view.read_unless_permuted(x)
-    found = None if value is None else known.get(value.aval)
-    if found is None:
-        return None
-    if x._ge is not None and modes.enabled:
-        how = found.ways.get(ON_TAPE)
-        return None if how is None else apply_taped(found, how, (x,), (value,))
-    made = _new(Tensor)
-    made._value = record_one(found.unit, value)
-    if active.marks_inference and modes.inference:
-        made._is_inference = True
-    return made
-
-
-def _plain_values(tensors) -> list | None:
-    """The values of plain tensors whose dimensions lie in order; None if there is another among them."""
-    values = []
-    for x in tensors:
-        if x.__class__ not in PLAIN or x._level is not None:
-            return None
-        value = x._value if x._view is None else x._view.read_unless_permuted(x)
-        if value is None:
-            return None
-        values.append(value)
-    return values
 
 
 def _is_plain_float(x) -> bool:

@@ -6,9 +6,10 @@ import functools
 from collections.abc import Callable
 
 from ...core.types import Function
+from ...engine.signatures import bounded
 from ..tensors.active import active
 from ..tensors.types import Size
-from ..views.seen import remember, remember_several, see_again, see_several
+from ..views.seen import remember, remember_several, see_again, see_several, units_of
 from .op import PLAIN, Composite, composite
 
 INTS = {int}
@@ -27,7 +28,7 @@ class ViewOp(Composite):
 
     def __init__(self, *args):
         super().__init__(*args)
-        self.seen: dict = {}
+        self.seen: dict = bounded({}, units_of)
         self.method = self._method()
 
     def __call__(self, /, *args, **kwargs):

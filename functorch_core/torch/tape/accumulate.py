@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from ...engine import guarded, pending, undo_later, unit_of_primitive
 from ...engine.recorder import record_pair
+from ...engine.signatures import bounded, itself
 from ...primitives import add
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
 from .node import Node
 
-_units: dict = {}  # aval -> the unit that adds two values of it
+_units: dict = bounded({}, itself)  # aval -> the unit that adds two values of it
 
 
 def add_values(a, b):

@@ -123,6 +123,14 @@ class GraphOp:
             return out_mask
         return tuple([m or w for m, w in zip(out_mask, wanted)])
 
+    def units(self) -> list[Unit]:
+        """The units that calls of it record; of backward passes of theirs too."""
+        found = [self.unit]
+        for how in self.ways.values():
+            if how is not None:
+                found += how.units()
+        return found
+
     def remember_simple(self):
         """Let binary operators find how to differentiate, where the backward pass needs nothing but the
         operands and gives every result a gradient."""

@@ -96,6 +96,13 @@ class Taped:
             found = self._units[given] = graph, Unit(cse(dce(graph)), name, True)
         return found
 
+    def units(self) -> list[Unit]:
+        """The units that are recorded of it."""
+        found = [self.forward, *[unit for _, unit in self._units.values()]]
+        for op in self.ops.values():
+            found += op.units()
+        return found
+
     def route(self, given: tuple[bool, ...]) -> tuple[int, ...] | None:
         """Which given cotangent each gradient simply is (that of a sum); None if one is computed."""
         try:

@@ -219,6 +219,11 @@ def set_default_dtype(d: dtype, /):
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     defaults.dtype = d
+    for found in follow_default:
+        found.clear()
+
+
+follow_default: list[dict] = []  # what is remembered of calls that the default dtype has a part in
 
 
 def get_default_dtype() -> dtype:

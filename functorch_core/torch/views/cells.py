@@ -307,7 +307,7 @@ def _ints(chain) -> list[int]:
 INT, BOOL = aval((), np.dtype("int64")), np.dtype(bool)
 
 
-@functools.lru_cache(4096)
+@functools.lru_cache(1024)
 def getter(chain: tuple, a: Aval) -> GraphOp:
     """The op that reads a view from its base."""
     name = _node_name(*chain[-1]) if chain else "alias"
@@ -323,7 +323,7 @@ def _node_name(kind: str, params: tuple, n_ints: int) -> str:
     return kind if node is None else node(*params)
 
 
-@functools.lru_cache(4096)
+@functools.lru_cache(1024)
 def setter(chain: tuple, a: Aval, new: Aval) -> GraphOp:
     """The op that puts a new view into its base: (base, new, *ints) -> base."""
     ints = [INT] * sum(n for _, _, n in chain)
@@ -368,6 +368,12 @@ def _put(base, new, chain, ints):
     if lens.put is not None:
         return lens.put(base, new, *params, *mine)
     return put_by_index(base, new, Lens(kind, params))
+
+
+def put_values(base, new_for: Callable, lens: tuple, ints):
+    """A base with new_for(aval) where a lens, as `Lens.static` has it, shows a part of that aval."""
+    part = _get(base, (lens,), iter(ints)).aval
+    return _put(base, new_for(part), (lens,), ints)
 
 
 def put_by_index(base, new, lens: Lens):
@@ -503,7 +509,7 @@ def make_views(tensor: Tensor, lenses) -> list[Tensor]:
     return outs
 
 
-@functools.lru_cache(1024)
+@functools.lru_cache(256)
 def getters(lenses: tuple, a: Aval) -> GraphOp:
     """The op that reads several views, each through one lens."""
     name = _node_name(*lenses[0])

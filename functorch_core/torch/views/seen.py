@@ -10,13 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.aval import Aval
+from ...engine import Unit
 from ...engine.recorder import record, record_one
 from ..tape.apply import op_node
 from ..tape.modes import state
 from ..tape.node import Taped, sequence
 from ..tensors.active import active
 from ..tensors.base import Tensor
-from .cells import KINDS, ONE_NODE, Alias, Lens, based_on, contiguous_strides, getter, is_dense, mark_inference, share
+from .cells import (
+    KINDS,
+    ONE_NODE,
+    Alias,
+    Lens,
+    based_on,
+    contiguous_strides,
+    getter,
+    getters,
+    is_dense,
+    mark_inference,
+    share,
+)
 
 _new, _new_tuple = object.__new__, tuple.__new__
 MOST = 4096  # calls that an op keeps
@@ -45,6 +58,11 @@ class Seen:
             how = self.op.taped((True, *[False] * len(self.others)))
             self.how = False if how is None or how.forward.multiple or how.saved_outputs else how
         return self.how or None
+
+
+def units_of(known: Seen | SeenSeveral | None) -> list[Unit]:
+    """The units that are recorded of what a call was found to be."""
+    return [] if known is None else known.op.units()
 
 
 def remember(seen: dict, key: tuple, tensor: Tensor, made: Tensor, ints: tuple = (), by_strides: bool = False):
@@ -121,21 +139,21 @@ def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
 
 
 class SeenSeveral:
-    """What a call of several views was found to be: the views, and on the tape (from the first such call on) the one
-    op that reads them all, how it is differentiated, and what is said of writing to each."""
+    """What a call of several views was found to be: the views, and the one op that reads them all; on the tape (from
+    the first such call on) how it is differentiated, and what is said of writing to each."""
 
     __slots__ = ("parts", "ints", "op", "how", "refuses")
 
-    def __init__(self, parts: list[Seen]):
+    def __init__(self, parts: list[Seen], a: Aval):
         self.parts, self.ints = parts, [i for part in parts for i in part.ints]
-        self.op = self.how = self.refuses = None
+        self.op, self.how, self.refuses = getters(tuple([part.lenses[0].static for part in parts]), a), None, ()
 
     def remember_taped(self, made: Sequence[Tensor]):
         """After a call on the tape."""
         if all([x._ge is not None and x._ge[0] is made[0]._ge[0] for x in made]):
             node = made[0]._ge[0]
-            if node.op.multiple and not (node.taped.saved_outputs or node.taped.n_kept):
-                self.op, self.how, self.refuses = node.op, node.taped, [x._view.refuses for x in made]
+            if node.op is self.op and not (node.taped.saved_outputs or node.taped.n_kept):
+                self.how, self.refuses = node.taped, [x._view.refuses for x in made]
 
 
 def remember_several(seen: dict, key: tuple, tensor: Tensor, made: tuple, _ints: tuple, by_strides: bool):
@@ -153,34 +171,44 @@ def remember_several(seen: dict, key: tuple, tensor: Tensor, made: tuple, _ints:
             remember(found, i, tensor, view, (), by_strides)
         if None in found.values():
             return
-        known = seen[key] = SeenSeveral(list(found.values()))
-    if tensor._ge is not None and state.enabled and known.op is None:
+        known = seen[key] = SeenSeveral(list(found.values()), tensor._value.aval)
+    if tensor._ge is not None and state.enabled and known.how is None:
         known.remember_taped(made)
 
 
 def see_several(known: SeenSeveral, tensor: Tensor) -> tuple[Tensor, ...] | None:
     """The views of a tensor, while nothing is active; None where that is not so simple."""
-    if tensor._ge is not None and state.enabled:
-        return _several_taped(known, tensor)
-    views = tuple([see_again(part, tensor) for part in known.parts])
-    return None if None in views else views
-
-
-def _several_taped(known: SeenSeveral, tensor: Tensor) -> tuple[Tensor, ...] | None:
-    op, how = known.op, known.how
-    if op is None or state.watched or tensor._view is not None and tensor._view.cell.shared:
+    alias, edge, enabled = tensor._view or share(tensor), tensor._ge, state.enabled
+    cell, first = alias.cell, known.parts[0]
+    if cell.shared or first.by_strides and not alias.is_contiguous():
         return None
-    values = [tensor._value if tensor._view is None else tensor._read(), *known.ints]
-    outs, alias = record(how.forward, values, 3), share(tensor)
-    edges = (tensor._ge, *[None] * len(known.ints))
-    node = op_node(op, how, edges, [values[i] for i in how.saved_inputs], ())
+    values = [tensor._value if alias.seen == cell.version else cell.show(tensor, alias), *known.ints]
+    node = None
+    if edge is None or not enabled:
+        outs = record(known.op.unit, values, 3)
+    elif known.how is None or state.watched:
+        return None
+    else:
+        outs = record(known.how.forward, values, 3)
+        edges = (edge, *[None] * len(known.ints))
+        node = op_node(known.op, known.how, edges, [values[i] for i in known.how.saved_inputs], ())
     base, skip = based_on(tensor, alias)
-    views = []
-    for i, (part, refuses) in enumerate(zip(known.parts, known.refuses)):
+    chain, seen, untracked, contiguous = alias.chain, cell.version, alias.untracked, alias.contiguous
+    left, views = edge is not None and not enabled, []
+    for i, part in enumerate(known.parts):
         made = _new(Tensor)
-        made._value, made._ge = outs[i], (node, i)
-        view = made._view = Alias(alias.cell, alias.chain + part.lenses, base, skip, alias.untracked)
-        view.permuted = True if part.permuting else alias.permuted
-        view.contiguous, view.refuses = part.contiguous if alias.contiguous else None, refuses
+        made._value = outs[i]
+        view = made._view = _new(Alias)
+        view.cell, view.seen, view.untracked, view.base, view.skip = cell, seen, untracked, base, skip
+        view.chain, view.permuted = chain + part.lenses, True if part.permuting else alias.permuted
+        view.contiguous, view.written, view.earlier = part.contiguous if contiguous else None, False, 0
+        if node is None:
+            view.refuses = None
+            if left:
+                view.leave_tape(made)
+        else:
+            made._ge, view.refuses = (node, i), known.refuses[i]
+        if active.marks_inference:
+            mark_inference(tensor, made)
         views.append(made)
     return tuple(views)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import functorch_core as fc
+from functorch_core import engine, torch
 
 from ..agree import ours
 from .test_values import BOTH
@@ -124,3 +125,29 @@ def test_an_error_outside_of_training_comes_at_once():
         ours.distributions.Normal(net(x), net(x) - 100)
     with pytest.raises(ValueError, match="Expected parameter scale"):
         ours.distributions.Normal(ours.zeros(3), ours.nn.Parameter(ours.zeros(3)))
+
+
+def test_a_draw_and_its_probability_compute_nothing_else():
+    """What is drawn is there at once, and looking whether it may have been drawn is no reason to compute."""
+    chances = torch.tensor([[0.25, 0.75]])
+    found = torch.distributions.Categorical(chances)
+    found.log_prob(found.sample()).item()
+    before = engine.stats()["flushes"]
+    drawn = [found.sample() for _ in range(3)]
+    kept = [found.log_prob(x) for x in drawn]
+    assert engine.stats()["flushes"] == before
+    expected = np.log(chances.numpy()[0])
+    for x, y in zip(drawn, kept):
+        assert x.shape == y.shape == (1,)
+        np.testing.assert_allclose(y.numpy(), expected[x.numpy()], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "int64"])
+def test_values_outside_are_refused_whether_computed_or_not(kind):
+    normal, count = torch.distributions.Normal(0.0, 1.0), torch.distributions.Categorical(torch.ones(3))
+    refused = [(count, 3), (count, -1)] if kind == "int64" else [(normal, float("nan")), (count, 0.5)]
+    for law, number in refused:
+        x = torch.tensor([number], dtype=getattr(torch, kind))
+        for value in (x, x.view(1, 1)[0], x * 1):
+            with pytest.raises(ValueError, match="support"):
+                law.log_prob(value)

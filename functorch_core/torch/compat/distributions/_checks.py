@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from .... import torch
+from ....core.quiet import quiet
 from ....engine import aside, check_bounds
+from ....engine.at_once import host_array
 from ...dispatch.bounds import at_bottom
 from ...tape.meta import is_readable
 from ...tensors.base import Tensor, new_tensor
@@ -20,6 +24,9 @@ from ...views.cells import look
 def require(constraint, value, what: str, failure: Callable[[Tensor], Exception]):
     """Raise failure(value), now or when something is read, unless all of a value satisfies a
     constraint. `what` names the distribution."""
+    array = _array_of(value) if getattr(constraint, "takes_arrays", False) else None
+    if array is not None and quiet.call(constraint.check, array).all():
+        return
     with torch.no_grad():
         known = _known(value)
         if known is not None:
@@ -29,6 +36,15 @@ def require(constraint, value, what: str, failure: Callable[[Tensor], Exception]
             _check_later(constraint.check(value), value, what, failure)
         elif is_readable(value):
             _check(constraint, value, value, what, failure)
+
+
+def _array_of(value: Tensor) -> np.ndarray | None:
+    """The elements, of what is computed or has nothing to do with a gradient; None of others."""
+    view, found = value._view, value._value
+    current = view is None or view.seen == view.cell.version
+    if value._level is not None or value._ge is not None and not (current and found.recording is None):
+        return None
+    return host_array(found if current else value._read())
 
 
 def _known(value: Tensor) -> Callable[[], Tensor] | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 from .... import torch
+from ...operators.random.sampling import one_of_each
+from ...tape.meta import is_meta
 from ...tensors.base import Tensor
 from . import constraints
 from ._probs_or_logits import ProbsOrLogits, require_one
@@ -51,6 +53,8 @@ class Categorical(ProbsOrLogits, Distribution):
     def sample(self, sample_shape=torch.Size()) -> Tensor:
         """Indices, int64."""
         sample_shape = torch.Size(sample_shape)
+        if not sample_shape and self.probs.shape[:-1] == self._batch_shape and not is_meta(self.probs):
+            return one_of_each(self.probs)
         rows = self.probs.reshape(-1, self._num_events)
         drawn = torch.multinomial(rows, sample_shape.numel(), True)
         return drawn.T.reshape(self._extended_shape(sample_shape))
@@ -58,10 +62,11 @@ class Categorical(ProbsOrLogits, Distribution):
     @checked
     def log_prob(self, value: Tensor) -> Tensor:
         """The logits of the indices."""
-        value = value.long().unsqueeze(-1)
-        shape = torch.broadcast_shapes(value.shape[:-1], self.logits.shape[:-1])
-        logits = self.logits.expand((*shape, self._num_events))
-        return logits.gather(-1, value.expand((*shape, 1))).squeeze(-1)
+        value, logits = value.long().unsqueeze(-1), self.logits
+        if value.shape[:-1] != logits.shape[:-1]:
+            shape = torch.broadcast_shapes(value.shape[:-1], logits.shape[:-1])
+            logits, value = logits.expand((*shape, self._num_events)), value.expand((*shape, 1))
+        return logits.gather(-1, value).squeeze(-1)
 
     def entropy(self) -> Tensor:
         """-sum p log p."""

@@ -66,6 +66,7 @@ class Constraint:
 
     is_discrete = False
     event_dim = 0
+    takes_arrays = False  # whether `check` is right for NumPy's arrays, too: small ones take a tenth of the time
 
     def check(self, value):
         """A bool tensor, without the event's dimensions: whether each element lies inside."""
@@ -245,6 +246,8 @@ class _Bounded(Constraint):
         if sorted(values) != names or len(bounds) > len(names):
             raise TypeError(f"{_title(self)}() expects {' and '.join(names)}")
         vars(self).update({name: values[name] for name in names})
+        numbers = all([x.__class__ in (int, float) for x in values.values()])
+        self.takes_arrays = numbers and type(self).check is _Bounded.check
         super().__init__()
 
     def check(self, value):
@@ -311,7 +314,7 @@ class _IntegerLessThan(_Bounded):
 class _Boolean(Constraint):
     """0 and 1."""
 
-    is_discrete = True
+    is_discrete = takes_arrays = True
 
     def check(self, value):
         """Whether each number is 0 or 1."""
@@ -320,6 +323,8 @@ class _Boolean(Constraint):
 
 class _Real(Constraint):
     """All numbers but NaN."""
+
+    takes_arrays = True
 
     def check(self, value):
         """Whether each number is one."""

@@ -40,7 +40,9 @@ class Normal(ExponentialFamily):
         """Samples without gradients."""
         shape = self._extended_shape(sample_shape)
         with torch.no_grad():
-            return torch.normal(self.loc.expand(shape), self.scale.expand(shape))
+            # As they are, where that is their shape: what is read then are numbers that are there.
+            loc, scale = (x if x.shape == shape else x.expand(shape) for x in (self.loc, self.scale))
+            return torch.normal(loc, scale)
 
     def rsample(self, sample_shape=torch.Size()) -> Tensor:
         """loc + scale times standard normal numbers."""

@@ -95,7 +95,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
                     f"from dimension {d}"
                 )
         _bounds.check(index, shape[d], d, "gather", error=RuntimeError)
-    return _finish("gather", _gather.compute([input, index, d, False]), out)
+    return _finish("gather", _gather.call((input, index, d, False), {}), out)
 
 
 def _shape(x: Tensor) -> tuple[int, ...]:

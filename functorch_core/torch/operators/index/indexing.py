@@ -12,6 +12,7 @@ from ....core import dtypes as dt
 from ....core.warn import warn
 from ....engine import Value
 from ....engine.recorder import computes_at_once
+from ....engine.signatures import bounded
 from ....kernels.indexing import gathered, scattered
 from ....kernels.values import expanded
 from ...dispatch import bounds as _bounds
@@ -28,7 +29,6 @@ from ...tensors.types import scalar_name
 from ...views.cells import (
     LEAF_INPLACE,
     LEAF_VIEW_INPLACE,
-    STATIC_ENDS,
     Lens,
     assign,
     besides,
@@ -41,9 +41,10 @@ from ...views.cells import (
 from ...views.memory_order import preserved, taken
 from ...views.overlap import refuse_partial, refuse_shared
 from ...views.parts import cut
-from ...views.seen import MOST, remember, see_again
+from ...views.seen import MOST, remember, see_again, units_of
 from ..shape.copies import fill_number, fitted_to
 from ..shape.data import array_of
+from .known import at_sight, remember_write, write_again
 
 WRONG_TYPE = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind})"
@@ -432,55 +433,6 @@ def _row_lens(shape, i: int) -> Lens:
     return Lens("select", _row(shape, None), (i,))
 
 
-BOUNDS = frozenset({int, type(None)})
-# In a key: an integer, or with its length a slice, that reaches neither end of a long dimension. In a short one, and
-# elsewhere, the numbers are part of the key.
-INSIDE = object()
-
-
-def _at_sight(index, shape: tuple[int, ...]) -> tuple:
-    """What an index of numbers, slices of numbers, None and `...` is known by, and the numbers that this leaves
-    open; (None, ()) for others."""
-    cls = index.__class__
-    if cls is int:
-        n = shape[0] if shape else 0
-        i = index + n if index < 0 else index
-        return (INSIDE, (i,)) if n > STATIC_ENDS and 0 < i < n - 1 else (index, ())
-    if cls is slice and shape and shape[0] <= STATIC_ENDS:  # as below
-        start, stop, step = index.start, index.stop, index.step
-        plain = start.__class__ in BOUNDS and stop.__class__ in BOUNDS and step.__class__ in BOUNDS
-        return ((start, stop, step),) if plain else None, ()
-    parts, ints, dim = [], [], 0
-    for x in index if cls is tuple else (index,):
-        cls = x.__class__
-        long = 0 <= dim < len(shape) and shape[dim] > STATIC_ENDS
-        if cls is slice:
-            start, stop, step = x.start, x.stop, x.step
-            if start.__class__ not in BOUNDS or stop.__class__ not in BOUNDS or step.__class__ not in BOUNDS:
-                return None, ()
-            part = start, stop, step
-            if long and start and stop and step is None and 0 < start < stop < shape[dim]:
-                part = INSIDE, stop - start
-                ints.append(start)
-            parts.append(part)
-        elif cls is int:
-            if long and 0 < (x + shape[dim] if x < 0 else x) < shape[dim] - 1:
-                ints.append(x + shape[dim] if x < 0 else x)
-                x = INSIDE
-            parts.append(x)
-        elif x is None:
-            parts.append(None)
-            continue
-        elif x is Ellipsis and Ellipsis not in parts:
-            parts.append(x)
-            dim = len(shape) - (sum([y is not None for y in index[len(parts) :]]) if index is not x else 0)
-            continue
-        else:
-            return None, ()
-        dim += 1
-    return tuple(parts), tuple(ints)
-
-
 _lenses: dict = {}  # by shape and key: the lens at the numbers it was made for
 
 
@@ -494,7 +446,7 @@ def _lens_or_parts(shape: tuple[int, ...], index) -> Lens | Parsed:
     """The lens of x[index] for an index without tensors, what others say."""
     if index.__class__ is int:
         return _row_lens(shape, index)
-    plain, ints = _at_sight(index, shape) if shape else (None, ())  # of no dimensions s[:] and s[:,] have other errors
+    plain, ints = at_sight(index, shape) if shape else (None, ())  # of no dimensions s[:] and s[:,] have other errors
     found = _lenses.get((shape, plain))
     if found is not None:
         return Lens(found.kind, found.params, ints) if ints else found
@@ -509,7 +461,7 @@ def _lens_or_parts(shape: tuple[int, ...], index) -> Lens | Parsed:
     return lens
 
 
-_seen: dict = {}  # what x[index] was found to be: see views.seen
+_seen: dict = bounded({}, units_of)  # what x[index] was found to be: see views.seen
 
 
 def getitem(self, index):
@@ -517,7 +469,7 @@ def getitem(self, index):
     if not (active.plain and self.__class__ in PLAIN):
         return _getitem(self, index)
     a = self._value.aval
-    plain, ints = _at_sight(index, a.shape)
+    plain, ints = at_sight(index, a.shape)
     known = _seen.get((a, plain))
     made = None if known is None else see_again(known, self, ints)
     if made is None:
@@ -555,6 +507,15 @@ composite(getitem, name="__getitem__", function=False, method=False)
 
 def setitem(self, index, value):
     """x[index] = value, broadcast and converted; differentiable."""
+    if active.plain and self.__class__ in PLAIN:
+        if not write_again(self, index, value):
+            _setitem(self, index, value)
+            remember_write(self, index, value, _lens_at)
+        return
+    _setitem(self, index, value)
+
+
+def _setitem(self, index, value):
     if active.overrides is not None and active.overrides.applies(setitem, (self, index, value), {}):
         return active.overrides.handle(setitem, (self, index, value), {})
     try:

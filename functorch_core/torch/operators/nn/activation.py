@@ -9,7 +9,7 @@ from ....kernels import activations as act
 from ....kernels.reductions import softmax as softmax_of
 from ....kernels.values import along, aval_of, derived, dt, full_like, like, np, p, spread, stop_gradient, wide
 from ...dispatch.inplace import inplace as in_place
-from ...dispatch.op import composite, of_one, torch_op
+from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import Number
 from ...dispatch.traits import EXACT, EXPECTED, SCALAR_TYPE, Out
 from ...tensors.active import active, overridable
@@ -27,7 +27,8 @@ def _either(op, input, inplace: bool, *args):
     """op(input, *args), or its in-place form; the function that calls this has asked who overrides it."""
     if inplace:
         return in_place(op, input, args, {})
-    made = of_one(op.alone, input) if active.plain and not args else None
+    run = op.runs.get(input.__class__) if active.plain and not args else None
+    made = None if run is None else run(input)
     return op.call((input, *args), {}) if made is None else made
 
 

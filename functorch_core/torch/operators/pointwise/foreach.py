@@ -8,6 +8,7 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.trace import Builder
 from ....engine import guarded, pending, record
+from ....engine.signatures import bounded
 from ....ops.signature import Weak, describe, placeholder, trace_body
 from ...dispatch.inplace import fitted
 from ...dispatch.op import composite, registry
@@ -37,7 +38,7 @@ class Foreach:
 
     def __init__(self, name: str, body: Callable, numbers_first: bool = False):
         self.name, self.body, self.numbers_first = name, body, numbers_first
-        self.ops: dict[tuple, GraphOp] = {}
+        self.ops: dict[tuple, GraphOp] = bounded({}, GraphOp.units)
 
     def resolve(self, args: tuple, kwargs: dict) -> tuple[GraphOp, list, int]:
         """The op at the signature of a call, its operands, and the length of the lists."""

@@ -79,9 +79,10 @@ def _check_multinomial(weights: np.ndarray, num_samples: int, replacement: bool)
         )
     if categories > _MAX_CATEGORIES:
         raise RuntimeError(f"number of categories cannot exceed 2^24, got {categories}")
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+    largest = weights.max(axis=-1, initial=0)
+    if not (weights.min(initial=0) >= 0 and largest.max(initial=0) < np.inf):  # NaN is neither
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if not (weights > 0).any(axis=-1).all():
+    if not largest.min(initial=1) > 0:
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 

@@ -546,6 +546,15 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     return write_out("multinomial", out, made)
 
 
+def one_of_each(weights: Tensor) -> Tensor:
+    """For each row of weights, along the last dimension, an index drawn with them."""
+
+    def drawn(shape, weights):
+        return draw.multinomial(bits_of(None), weights.reshape(-1, weights.shape[-1]), 1, True).reshape(shape)
+
+    return sampled(drawn, tuple(weights.shape[:-1]), weights)
+
+
 @composite(method=False, node="PoissonBackward0")
 def poisson(input, generator=None):
     """Numbers of the Poisson distributions of these rates."""

@@ -1,0 +1,267 @@
+"""Calls of ops whose like was seen before: one function for each pattern of arguments.
+
+What a call means follows from the classes of its arguments, from the avals of the tensors among them, and from the
+others themselves. So an op has a path for each pattern of classes: a function that looks up what was found for these
+avals and arguments, and records it. Its text follows from the pattern alone, so that ops share it; that of
+`softmax(x, -1)` is
+
+    def run(x0, x1):
+        view, permuted = x0._view, False
+        ...
+        found = seen.get((v0.aval, x1))
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ...core import dtypes as dt
+from ...engine.recorder import record, recorder_of
+from ...engine.signatures import bounded
+from ...ops.signature import LITERALS, fits
+from ..tape.apply import GraphOp, apply, apply_taped, apply_to
+from ..tape.modes import state as modes
+from ..tensors import types as _types
+from ..tensors.active import active
+from ..tensors.base import Tensor
+from .parameter import Parameter
+from .slots import MAYBE, NUMBER, SEVERAL
+
+PLAIN = frozenset({Tensor, Parameter})
+# Classes of static arguments that are keys as they are.
+SIMPLE = frozenset({int, bool, str, type(None), _types.dtype, *map(type, dt.ALL)})
+MOST = 4096  # signatures that a path keeps
+PATTERNS = 256  # that an op keeps
+INTS = {int}
+
+# What an argument is, by its slot and class.
+TENSOR, LIST, STATIC, TRUTH, FLOAT, SIZES, INT_NUMBER, FLOAT_NUMBER, NOTHING = "TLSBFIifN"
+
+
+def path_of(op, args: tuple, kwargs: dict) -> Path | None:
+    """The path of calls with arguments of these classes; None if they have to be looked at more closely."""
+    if len(args) > op.n_positional or len(op.paths) >= PATTERNS:
+        return None
+    kinds = [_kind(slot, x.__class__) for slot, x in zip(op.slots, args)]
+    for name, x in kwargs.items():
+        i = op.index.get(name, 0)
+        kinds.append(_kind(None, x.__class__) if i >= len(args) and op.slots[i] is None else None)
+    found = None
+    if None not in kinds:
+        by_kinds = "".join(kinds), *kwargs
+        found = op.paths.get(by_kinds)
+        if found is None:
+            found = op.paths[by_kinds] = Path(by_kinds[0], op.finish)
+    op.paths[pattern(args, kwargs)] = found
+    if found is not None and not kwargs:
+        op.runs[args[0].__class__ if len(args) == 1 else tuple(map(type, args))] = found.run
+    return found
+
+
+def pattern(args: tuple, kwargs: dict) -> tuple:
+    """What a path is found by: the classes of the arguments."""
+    return (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
+
+
+def _kind(slot, cls: type) -> str | None:
+    if slot is None:
+        return TRUTH if cls is bool else STATIC if cls in SIMPLE else {float: FLOAT, tuple: SIZES}.get(cls)
+    if cls in PLAIN:
+        return None if slot is NUMBER else TENSOR
+    if slot is SEVERAL:
+        return LIST if cls is list or cls is tuple else None
+    if slot is MAYBE and cls is type(None):
+        return NOTHING
+    if slot.takes_numbers:
+        return {int: INT_NUMBER, float: FLOAT_NUMBER}.get(cls)
+    return None
+
+
+class Path:
+    """What is known of calls of one pattern: run(*arguments) is the result while nothing is active, None of a call that
+    is new or not so simple; look(*arguments) its key and operands, or None."""
+
+    __slots__ = ("run", "look", "seen", "finish")
+
+    def __init__(self, kinds: str, finish: Callable):
+        self.seen: dict[tuple, GraphOp] = bounded({}, GraphOp.units)
+        self.run, self.look = _made(kinds)(self.seen, finish)
+        _types.follow_default.append(self.seen)
+        self.finish = finish
+
+    def inside(self, *given):
+        """run(*given) while a transform, or something else, is active."""
+        found = self.look(*given)
+        op = None if found is None else self.seen.get(found[0])
+        return None if op is None else self.finish(apply(op, found[1]), op)
+
+    def remember(self, op: GraphOp, given: tuple, n_operands: int):
+        """After a call: which op it was, if no default is an operand."""
+        found = self.look(*given)
+        if found is None or len(found[1]) != n_operands:
+            return
+        remember(self.seen, found[0], op)
+
+
+def remember(found: dict, key, value):
+    """Keep what was found for a key; of too many all are forgotten, so that those in use come back."""
+    if len(found) >= MOST:
+        found.clear()
+    found[key] = value
+
+
+# ---- the text of a path --------------------------------------------------------------------------
+
+READ = """
+        view, v{i} = x{i}._view, x{i}._value
+        if view is not None:
+            if view.seen != view.cell.version:
+                v{i} = view.cell.show(x{i}, view)
+            if view.permuted is not False and view.is_permuted():
+                permuted = True"""
+READ_LIST = """
+        v{i}, k{i} = [], []
+        for y in x{i}:
+            if y.__class__ not in PLAIN:
+                return None
+            view, v = y._view, y._value
+            if view is not None:
+                if view.seen != view.cell.version:
+                    v = view.cell.show(y, view)
+                if view.permuted is not False and view.is_permuted():
+                    permuted = True
+            v{i}.append(v)
+            k{i}.append(v.aval)
+            if y._ge is not None:
+                taped = True"""
+READ_NUMBER = """
+        if {refused}:
+            return None
+        k{i}, v{i} = (x{i}, ()) if x{i} in LITERALS or not x{i} else (None, (x{i},))"""
+REFUSE = """
+        if {refused}:
+            return None"""
+RUN = """
+    def run({arguments}):
+        permuted = taped = False{read}
+        found = seen.get({key})
+        if found is None:
+            return None
+        if ({taped}) and modes.enabled:
+            mask = ({mask})
+            how = found.ways.get(mask)
+            if how is None:
+                made = apply_to(found, ({operands}), ({values}), mask)
+            else:
+                made = apply_taped(found, how, ({operands}), ({values}))
+        elif found.multiple:
+            made = apply_to(found, ({operands}), ({values}), ())
+        else:
+            made = new(Tensor)
+            made._value = {record}
+            if active.marks_inference and modes.inference:
+                made._is_inference = True
+        if permuted:
+            active.lay_out(found, ({operands}), made)
+        return finish(made, found) if found.multiple else made
+"""
+LOOK = """
+    def look({arguments}):{read}
+        return {key}, [{operands}]
+"""
+LOOK_LIST = """
+        k{i} = []
+        for y in x{i}:
+            if y.__class__ not in PLAIN:
+                return None
+            k{i}.append(y._value.aval if y._level is None else y._level.aval)"""
+REFUSED = {
+    FLOAT: "x{i} != x{i}",
+    SIZES: "not set(map(type, x{i})) <= INTS",
+    INT_NUMBER: "not fits(x{i})",
+    FLOAT_NUMBER: "not x{i}",
+}
+
+
+def _reading(kind: str, looking: bool) -> str:
+    if kind == TENSOR:
+        return "" if looking else READ
+    if kind == LIST:
+        return LOOK_LIST if looking else READ_LIST
+    if kind in (INT_NUMBER, FLOAT_NUMBER):
+        return READ_NUMBER.replace("{refused}", REFUSED[kind])
+    return REFUSE.replace("{refused}", REFUSED[kind]) if kind in REFUSED else ""
+
+
+# What an argument adds to the key, to that of `look`, to the values, the operands and the mask of those on the tape.
+PARTS = {
+    TENSOR: ("v{i}.aval", "x{i}._value.aval if x{i}._level is None else x{i}._level.aval", "v{i}", "x{i}"),
+    LIST: ("tuple(k{i})", "tuple(k{i})", "*v{i}", "*x{i}"),
+    INT_NUMBER: ("k{i}", "k{i}", "*v{i}", "*v{i}"),
+    FLOAT_NUMBER: ("k{i}", "k{i}", "*v{i}", "*v{i}"),
+    **dict.fromkeys((STATIC, TRUTH, FLOAT, SIZES), ("x{i}", "x{i}", "", "")),
+    NOTHING: ("", "", "", ""),
+}
+ON_TAPE = {TENSOR: "x{i}._ge is not None", LIST: "taped"}
+MASKS = {
+    TENSOR: "x{i}._ge is not None",
+    LIST: "*[y._ge is not None for y in x{i}]",
+    INT_NUMBER: "*[False for _ in v{i}]",
+    FLOAT_NUMBER: "*[False for _ in v{i}]",
+}
+
+
+def _recording(values: str) -> str:
+    """The call that records an op of these values."""
+    n = values.count(",")
+    if 0 < n < 5 and "*" not in values:
+        return f"record_{n}(found.unit, {values})"
+    return f"record(found.unit, ({values}), 3)"
+
+
+@functools.cache
+def _made(kinds: str) -> Callable:
+    """make(seen, finish) -> run, look for arguments of these kinds."""
+
+    def parts(of: Callable, between: str = ", ", end: str = "") -> str:
+        found = [of(kind).replace("{i}", str(i)) for i, kind in enumerate(kinds)]
+        return between.join([x for x in found if x]) + end
+
+    def row(k: int) -> str:
+        return parts(lambda kind: PARTS[kind][k], end=",").lstrip(",")
+
+    def key(k: int) -> str:
+        return row(k).rstrip(",") if len(kinds) == 1 else f"({row(k)})"
+
+    fields = {
+        "arguments": ", ".join([f"x{i}" for i in range(len(kinds))]),
+        "values": row(2),
+        "operands": row(3),
+        "mask": parts(lambda kind: MASKS.get(kind, ""), end=",").lstrip(","),
+        "taped": parts(lambda kind: ON_TAPE.get(kind, ""), " or ") or "False",
+    }
+    fields["record"] = _recording(fields["values"])
+    run = RUN.format(read=parts(lambda kind: _reading(kind, False), ""), key=key(0), **fields)
+    look = LOOK.format(read=parts(lambda kind: _reading(kind, True), ""), key=key(1), **fields)
+    text = f"def make(seen, finish):{run}{look}    return run, look\n"
+    # Under this file's name, by which errors tell the library's frames from the user's.
+    exec(compile(text, __file__, "exec"), NAMES, found := {})
+    return found["make"]
+
+
+NAMES: dict[str, Any] = {
+    "INTS": INTS,
+    "LITERALS": LITERALS,
+    "PLAIN": PLAIN,
+    "Tensor": Tensor,
+    "active": active,
+    "apply_taped": apply_taped,
+    "apply_to": apply_to,
+    "fits": fits,
+    "modes": modes,
+    "new": object.__new__,
+    "record": record,
+    **{f"record_{n}": recorder_of(n, 3) for n in range(1, 5)},
+}

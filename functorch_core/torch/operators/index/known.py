@@ -1,0 +1,184 @@
+"""Indices that were seen before: what they are known by, and x[index] = value recorded at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from .... import primitives as p
+from ....core import dtypes as dt
+from ....core.aval import Aval
+from ....core.trace import trace_closed
+from ....engine import pending
+from ....engine.recorder import record
+from ....engine.signatures import bounded
+from ....engine.units import SCALAR_AVALS
+from ....kernels.values import expanded
+from ....ops.signature import fits
+from ...dispatch.op import PLAIN
+from ...tape.apply import GraphOp
+from ...tape.modes import state
+from ...tensors.active import active
+from ...tensors.base import Tensor
+from ...tensors.promotion import cast
+from ...views.cells import INT, STATIC_ENDS, put_values
+from ...views.seen import MOST
+
+# ---- what an index is known by -------------------------------------------------------------------
+
+BOUNDS = frozenset({int, type(None)})
+# In a key: an integer, or with its length a slice, that reaches neither end of a long dimension. In a short one, and
+# elsewhere, the numbers are part of the key.
+INSIDE = object()
+
+
+def at_sight(index, shape: tuple[int, ...]) -> tuple:
+    """What an index of numbers, slices of numbers, None and `...` is known by, and the numbers that this leaves
+    open; (None, ()) for others."""
+    cls = index.__class__
+    if cls is int:
+        n = shape[0] if shape else 0
+        i = index + n if index < 0 else index
+        return (INSIDE, (i,)) if n > STATIC_ENDS and 0 < i < n - 1 else (index, ())
+    if cls is slice and shape and shape[0] <= STATIC_ENDS:  # as below
+        start, stop, step = index.start, index.stop, index.step
+        plain = start.__class__ in BOUNDS and stop.__class__ in BOUNDS and step.__class__ in BOUNDS
+        return ((start, stop, step),) if plain else None, ()
+    parts, ints, dim = [], [], 0
+    for x in index if cls is tuple else (index,):
+        cls = x.__class__
+        long = 0 <= dim < len(shape) and shape[dim] > STATIC_ENDS
+        if cls is slice:
+            start, stop, step = x.start, x.stop, x.step
+            if start.__class__ not in BOUNDS or stop.__class__ not in BOUNDS or step.__class__ not in BOUNDS:
+                return None, ()
+            part = start, stop, step
+            if long and start and stop and step is None and 0 < start < stop < shape[dim]:
+                part = INSIDE, stop - start
+                ints.append(start)
+            parts.append(part)
+        elif cls is int:
+            if long and 0 < (x + shape[dim] if x < 0 else x) < shape[dim] - 1:
+                ints.append(x + shape[dim] if x < 0 else x)
+                x = INSIDE
+            parts.append(x)
+        elif x is None:
+            parts.append(None)
+            continue
+        elif x is Ellipsis and Ellipsis not in parts:
+            parts.append(x)
+            dim = len(shape) - (sum([y is not None for y in index[len(parts) :]]) if index is not x else 0)
+            continue
+        elif cls in PLAIN and active.plain and _is_number(x):
+            i = int(x.item())
+            if long and 0 < (i + shape[dim] if i < 0 else i) < shape[dim] - 1:
+                ints.append(i + shape[dim] if i < 0 else i)
+                i = INSIDE
+            parts.append(i)
+        else:
+            return None, ()
+        dim += 1
+    return tuple(parts), tuple(ints)
+
+
+def _is_number(x: Tensor) -> bool:
+    """Whether a tensor as an index stands for the number it holds."""
+    a = x._value.aval
+    return not a.shape and (a.dtype == dt.int64 or a.dtype == dt.int32)
+
+
+# ---- writes --------------------------------------------------------------------------------------
+
+# By the avals of what is written to and of what is written (of a number its class) and the index: the op that gives the
+# whole after the write, and the ints of its lens; None after the first such call, as many come but once.
+_writes: dict[tuple, tuple[GraphOp, tuple[int, ...]] | None] = bounded(
+    {}, lambda known: [] if known is None else known[0].units()
+)
+
+
+def write_again(tensor: Tensor, index, value) -> bool:
+    """Whether x[index] = value was seen before, and has happened. Nothing is active, and the tensor is plain."""
+    a = tensor._value.aval
+    key, ints = at_sight(index, a.shape)
+    b = None if key is None or not _is_simple(tensor, value) else _aval_of(value, a)
+    known = None if b is None else _writes.get((a, key, b))
+    if known is None:
+        return False
+    op, own = known
+    if value.__class__ in PLAIN:
+        value = value._value if value._view is None else value._view.read(value)
+    alias = tensor._view
+    old = tensor._value if alias is None else alias.read(tensor)
+    tensor._value = new = record(op.unit, (old, value, *(ints or own)), 3)
+    if alias is None:
+        tensor._own_version += 1
+    else:
+        alias.cell.value, alias.cell.version = new, alias.cell.version + 1
+        alias.seen = alias.cell.version
+    return True
+
+
+def remember_write(tensor: Tensor, index, value, lens_at: Callable):
+    """After a call: how to do it the next time, if it is as simple as most are; lens_at(shape, index) is its lens."""
+    a = tensor._value.aval
+    key, ints = at_sight(index, a.shape)
+    b = None if key is None or not _is_simple(tensor, value) else _aval_of(value, a)
+    if b is None:
+        return
+    if (a, key, b) not in _writes:
+        if len(_writes) >= MOST:
+            _writes.clear()
+        _writes[a, key, b] = None
+        return
+    lens = lens_at(a.shape, index)
+    if lens is not None and ints in ((), lens.ints):
+        _writes[a, key, b] = _writer(lens.static, a, b if b.__class__ is Aval else SCALAR_AVALS[b]), lens.ints
+
+
+def _is_simple(tensor: Tensor, value) -> bool:
+    """Whether a write changes nothing but the tensor's whole value: nothing for the tape, no
+    part of another tensor."""
+    if state.enabled and tensor._ge is not None or pending or tensor._is_inference and not state.inference:
+        return False
+    alias = tensor._view
+    if alias is not None and (
+        alias.chain or alias.cell.shared or alias.untracked or alias.refuses is not None or alias.base is not None
+    ):
+        return False
+    if value.__class__ not in PLAIN:
+        return True
+    view = value._view
+    if value._ge is not None and state.enabled or value is tensor:
+        return False
+    return view is None or alias is None or view.cell is not alias.cell
+
+
+def _aval_of(value, a: Aval) -> Aval | type | None:
+    """What is written: a tensor's aval if it has the dtype of what is written to, the class of a number that fits."""
+    cls = value.__class__
+    if cls in PLAIN:
+        found = value._value.aval
+        return found if found.dtype == a.dtype else None
+    if cls is float and a.dtype in dt.FLOATING or cls is int and fits(value) and a.dtype in NUMERIC:
+        return cls
+    return None
+
+
+NUMERIC = frozenset({*dt.FLOATING, dt.int64})
+
+
+@functools.lru_cache(1024)
+def _writer(static: tuple, a: Aval, b: Aval) -> GraphOp:
+    """The op (base, new, *ints) -> base after new, or a number, was put where a lens shows it."""
+
+    def written(x, y, *ints):
+        return [put_values(x, lambda part: _fitted(y, part), static, ints)]
+
+    graph = trace_closed(written, [a, b, *[INT] * static[2]], "CopySlices")
+    return GraphOp(graph, "CopySlices", False)
+
+
+def _fitted(y, part: Aval):
+    """A value in the dtype and shape of a part; leading dimensions of one element may be more than that has."""
+    surplus = max(y.aval.ndim - part.ndim, 0)
+    return expanded(cast(p.reshape(y, shape=y.aval.shape[surplus:]), part.dtype), part.shape)

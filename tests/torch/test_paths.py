@@ -1,0 +1,98 @@
+"""A call of an op is looked up by the classes of its arguments from the second time on, and gives what PyTorch does."""
+
+import math
+
+import numpy as np
+import pytest
+import torch as reference
+
+from functorch_core import torch
+from functorch_core.torch.dispatch import paths
+
+TIMES = 3
+CALLS = {
+    "dimension": lambda lib, x: lib.softmax(x, -1),
+    "named": lambda lib, x: x.sum(dim=1, keepdim=True),
+    "one and true": lambda lib, x: (x.sum(1, True), x.sum(1, False), x.sum(0, True)),
+    "sizes": lambda lib, x: x.sum((0, 1)),
+    "several": lambda lib, x: lib.cat([x, x.T], 0),
+    "several of several kinds": lambda lib, x: (lib.stack((x, x)), lib.stack([x, x, x], dim=-1)),
+    "two results": lambda lib, x: (*x.max(1), *lib.topk(x, 2)),
+    "number": lambda lib, x: (x.clamp(0, 2.5), x.clamp(-0.0, 3), x.add(2), x.add(2.0), x.add(-0.0), x.add(7, alpha=3)),
+    "what is no number": lambda lib, x: x.masked_fill(x > 1, math.nan),
+    "static float": lambda lib, x: lib.nn.functional.layer_norm(x, (3,), x[0], None, 1e-3),
+    "nothing": lambda lib, x: (lib.nn.functional.linear(x, x), lib.nn.functional.linear(x, x, None)),
+    "permuted": lambda lib, x: (x.T @ x, x.T.softmax(0), lib.add(x.T, x)),
+    "dtype": lambda lib, x: (x.sum(0, dtype=lib.float64), lib.arange(3).sum(0)),
+    "parameter": lambda lib, x: lib.nn.functional.linear(x, lib.nn.Parameter(x.detach())),
+    "written in between": lambda lib, x: lib.log_softmax(x.clone().mul_(2)[1:], -1),
+    "not differentiable": lambda lib, x: (lib.argmax(x, 1), lib.eq(x, x)),
+}
+
+
+def told(lib, call, on_tape):
+    x = lib.tensor([[1.0, -2, 3], [0.5, 2, -0.0], [1, 1, 5]], requires_grad=on_tape)
+    found = []
+    for _ in range(TIMES):
+        made = call(lib, x)
+        for y in made if isinstance(made, tuple) else (made,):
+            node = None if y.grad_fn is None else y.grad_fn.name()
+            found.append((y.detach().numpy(), str(y.dtype), y.stride(), y.requires_grad, node))
+            if y.requires_grad and on_tape:
+                (gradient,) = lib.autograd.grad(y.sum(), x, allow_unused=True)
+                found.append((gradient.numpy(),))
+    return found
+
+
+@pytest.mark.parametrize("on_tape", [False, True])
+@pytest.mark.parametrize("name", CALLS)
+def test_as_pytorch(name, on_tape):
+    for mine, other in zip(told(torch, CALLS[name], on_tape), told(reference, CALLS[name], on_tape), strict=True):
+        np.testing.assert_allclose(mine[0], other[0], rtol=2e-5, atol=1e-6)
+        assert mine[1:] == other[1:]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+def test_a_transform_sees_the_same():
+    def f(lib):
+        return lambda x: lib.softmax(x, -1).sum(0, keepdim=True) * lib.cat([x, x]).sum()
+
+    found = []
+    for lib in (torch, reference):
+        x = lib.tensor([[1.0, 2], [3, 5]])
+        for _ in range(TIMES):
+            found.append([f(lib)(x), lib.func.vmap(f(lib))(x), lib.func.jvp(f(lib), (x,), (x,))[1]])
+    for mine, other in zip(found[:TIMES], found[TIMES:], strict=True):
+        for a, b in zip(mine, other, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5)
+
+
+def test_the_default_dtype_is_that_of_the_call():
+    x = torch.arange(4)
+    for _ in range(TIMES):
+        assert torch.sqrt(x).dtype == torch.softmax(x, 0, dtype=None if x.is_floating_point() else torch.float32).dtype
+        assert torch.true_divide(x, x).dtype == torch.float32
+    torch.set_default_dtype(torch.float64)
+    try:
+        for _ in range(TIMES):
+            assert torch.sqrt(x).dtype == torch.true_divide(x, x).dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.sqrt(x).dtype == torch.float32
+
+
+def test_errors_are_those_of_the_first_call():
+    x = torch.ones(2, 3)
+    for _ in range(TIMES):
+        x.sum(1), x.sum((1,)), torch.cat([x, x]), torch.softmax(x, -1)
+        for call in (lambda: x.sum(1.0), lambda: x.sum((1.0,)), lambda: torch.cat([x, 1]), lambda: torch.softmax(x, 2)):
+            with pytest.raises((TypeError, IndexError)):
+                call()
+
+
+def test_what_is_remembered_is_bounded(monkeypatch):
+    monkeypatch.setattr(paths, "MOST", 8)
+    seen = {}
+    for i in range(100):
+        paths.remember(seen, i, i)
+        assert i in seen and len(seen) <= 8

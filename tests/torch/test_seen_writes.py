@@ -1,0 +1,120 @@
+"""x[index] = value that was seen before is looked up: what PyTorch does, each time."""
+
+import numpy as np
+import pytest
+import torch as reference
+
+from functorch_core import torch as ours
+
+TIMES = 4  # the first call looks at its arguments, the second remembers, further ones look up
+
+
+def rows(lib):
+    """Rows of a short and of a long dimension, by numbers and tensors."""
+    x, long = lib.zeros(4, 3), lib.zeros(300, 2)
+    for i in range(TIMES):
+        x[i] = i + 0.5
+        x[0] = 1
+        x[lib.tensor(i), 1] = lib.tensor(float(i))
+        x[-1, 1:] = lib.tensor([[7.0, i]])
+        long[i + 5] = i
+        long[10 * i + 20 : 10 * i + 23] = lib.full((3, 2), 2.0 * i)
+        long[lib.tensor(100 + i)] = lib.tensor([3.0, i])
+    return x, long
+
+
+def dtypes(lib):
+    """Numbers of another kind than the elements."""
+    found = []
+    for kind in (lib.float64, lib.float16, lib.int64, lib.int32, lib.bool, lib.complex64):
+        x = lib.zeros(5, dtype=kind)
+        for _ in range(TIMES):
+            x[1] = 2
+            x[2] = True
+            x[3] = -1
+            if kind.is_floating_point:
+                x[4] = 2.75
+                x[0] = float("-inf")
+        found.append(x)
+    return found
+
+
+def views(lib):
+    """Writes to a base whose views are read, to views, and of parts of the same memory."""
+    x = lib.arange(12.0).view(3, 4)
+    seen, flat, found = x[1], x.view(-1), []
+    for i in range(TIMES):
+        x[1] = float(i)
+        found.append(seen.clone())
+        seen[0] = 100.0 + i
+        flat[i] = -1.0
+        x[0] = x[2]
+        x[:, 1] = x[:, 3].clone()
+        found += [x.clone(), lib.tensor(x._version)]
+    return found
+
+
+def taped(lib):
+    """Of values with a gradient, and with the tape off."""
+    w, found = lib.ones(3, requires_grad=True), []
+    for _ in range(TIMES):
+        x = lib.zeros(2, 3)
+        x[0] = 2.0
+        x[1] = w * 3
+        with lib.no_grad():
+            w[0] = 5.0
+        (x * x).sum().backward()
+        found += [w.grad.clone(), w.detach().clone(), x.detach()]
+    return found
+
+
+@pytest.mark.parametrize("program", [rows, dtypes, views, taped], ids=lambda f: f.__name__)
+def test_writes_as_pytorch(program):
+    for mine, other in zip(program(ours), program(reference), strict=True):
+        assert str(mine.dtype) == str(other.dtype)
+        np.testing.assert_array_equal(mine.detach().numpy(), other.detach().numpy())
+
+
+def refused(lib):
+    """The errors of writes that are like others that were not refused."""
+    x, said = lib.zeros(3, 2), []
+    leaf, part = lib.ones(3, 2, requires_grad=True), lib.zeros(3, 2).expand(3, 2)
+    for _ in range(TIMES):
+        x[1] = 1.0
+        part[1] = 1.0
+        for write in (
+            lambda: x.__setitem__(3, 1.0),
+            lambda: x.__setitem__(1, lib.ones(3)),
+            lambda: leaf.__setitem__(1, 1.0),
+            lambda: x.__setitem__(lib.tensor(3), 1.0),
+        ):
+            try:
+                write()
+            except (IndexError, RuntimeError) as error:
+                said.append((type(error), str(error).split("\n")[0]))
+    return said
+
+
+def test_what_pytorch_refuses_is_refused_each_time():
+    assert refused(ours) == refused(reference)
+
+
+def test_a_tensor_of_inference_mode_is_not_written_to_outside():
+    with ours.inference_mode():
+        x = ours.zeros(3)
+        for _ in range(TIMES):
+            x[0] = 1.0
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        x[0] = 1.0
+
+
+def test_an_index_error_that_is_found_late_undoes_the_write():
+    x = ours.zeros(3)
+    for _ in range(TIMES):
+        x[0] = 1.0
+    place = ours.tensor([5]) + 0
+    with pytest.raises(IndexError):
+        ours.ones(3)[place]
+        x[0] = 2.0
+        x.tolist()
+    assert x.tolist() == [1.0, 0.0, 0.0]
