@@ -32,6 +32,13 @@ def test_collectives(n):
     assert all(f"rank {r} of {n}: all as wanted" in done.stdout for r in range(n)), done.stdout
 
 
+@pytest.mark.slow
+def test_functional_collectives_hooks_join_zero_and_synchronized_norms():
+    done = launch("algorithms.py")
+    assert done.returncode == 0, done.stderr
+    assert all(f"rank {r} of 2: all as wanted" in done.stdout for r in range(2)), done.stdout
+
+
 def losses(done: subprocess.CompletedProcess) -> list[float]:
     assert done.returncode == 0, done.stderr
     return [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("loss ")]
