@@ -110,7 +110,7 @@ _hide_internal_frames()
 
 # What is loaded when it is asked for: namespaces of JAX's, and names of array/environment.
 _LAZY = frozenset(
-    """custom_batching dlpack dtypes errors experimental export faces flatten_util jnn lax numpy optax profiler scipy
+    """custom_batching distributed dlpack dtypes errors experimental export faces flatten_util jnn lax numpy optax profiler scipy
     sharding""".split()
 )
 _ENVIRONMENT = frozenset(

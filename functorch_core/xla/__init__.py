@@ -53,6 +53,7 @@ from .mesh import (
 )
 from .mesh_program import MeshProgram, compile_for_mesh
 from .options import FAST_COMPILE, choose_options
+from .processes import all_devices
 from .threads import threads_wanted
 
 

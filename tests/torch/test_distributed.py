@@ -16,11 +16,13 @@ ROOT = Path(__file__).parents[2]
 dist = torch.distributed
 
 
-def launch(program: str, *args: str, n: int = 2, options=(), limit: float = 240) -> subprocess.CompletedProcess:
+def launch(
+    program: str, *args: str, n: int = 2, options=(), limit: float = 240, devices: int = 1
+) -> subprocess.CompletedProcess:
     """Run a program in n processes."""
     command = [sys.executable, "-m", "functorch_core.torch.distributed.run", f"--nproc-per-node={n}", *options]
     command += [str(PROGRAMS / program), *map(str, args)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FUNCTORCH_CPU_DEVICES": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FUNCTORCH_CPU_DEVICES": str(devices)}
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit, cwd=ROOT)
 
 
@@ -30,6 +32,13 @@ def test_collectives(n):
     done = launch("collectives.py", n=n)
     assert done.returncode == 0, done.stderr
     assert all(f"rank {r} of {n}: all as wanted" in done.stdout for r in range(n)), done.stdout
+
+
+@pytest.mark.slow
+def test_arrays_over_the_devices_of_two_processes():
+    done = launch("arrays.py", devices=2)
+    assert done.returncode == 0, done.stderr
+    assert all(f"rank {r} of 2: all as wanted" in done.stdout for r in range(2)), done.stdout
 
 
 @pytest.mark.slow

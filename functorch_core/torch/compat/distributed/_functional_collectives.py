@@ -23,9 +23,7 @@ KINDS = {
     "bor": ReduceOp.BOR,
     "bxor": ReduceOp.BXOR,
 }
-NO_GROUP = (
-    "a group is a ProcessGroup, a list of ranks, a DeviceMesh of one dimension or (DeviceMesh, dimension); got {}"
-)
+NO_GROUP = "a group is a ProcessGroup, a list of ranks, a DeviceMesh of one dimension or (DeviceMesh, dim); got {}"
 
 
 def _group(given) -> ProcessGroup | None:

@@ -153,10 +153,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             size = len(group["params"])
             groups.append({**group, "params": list(range(start, start + size))})
             start += size
-        self._consolidated = {
-            "state": {i: s for part in states for i, s in sorted(part.items())},
-            "param_groups": groups,
-        }
+        state = {i: s for part in states for i, s in part.items()}
+        self._consolidated = {"state": dict(sorted(state.items())), "param_groups": groups}
 
     def state_dict(self) -> dict:
         """The whole state as it was consolidated; RuntimeError where it was not."""

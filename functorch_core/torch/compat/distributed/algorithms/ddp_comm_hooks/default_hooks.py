@@ -1,4 +1,4 @@
-"""torch.distributed.algorithms.ddp_comm_hooks.default_hooks: averages, sent in the gradients' dtype or a narrower one."""
+"""torch.distributed.algorithms.ddp_comm_hooks.default_hooks: averages, sent in a dtype that may be narrower."""
 
 from __future__ import annotations
 
