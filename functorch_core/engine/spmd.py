@@ -118,8 +118,9 @@ def moved(value: Value, sharding: xla.NamedSharding) -> Value:
     return from_sharded(laid(value, sharding))
 
 
-def run(unit: Unit, operands: Sequence[Any]) -> Any:
-    """The results of a call of which some operands lie on several devices: these devices compute it."""
+def run(unit: Unit, operands: Sequence[Any], olds: Sequence[int | None] = ()) -> Any:
+    """The results of a call of which some operands lie on several devices: these devices compute it. Result number i
+    is to lie as operand olds[i] does, over which it is written."""
     values = [
         x if isinstance(x, Value) else from_numpy(np.asarray(x, SCALAR_AVALS[x.__class__].dtype)) for x in operands
     ]
@@ -127,15 +128,26 @@ def run(unit: Unit, operands: Sequence[Any]) -> Any:
     assert mesh is not None
     whole = xla.NamedSharding(mesh, xla.PartitionSpec())
     shardings = tuple([sharding_of(v) or whole for v in values])
-    program = _program_of(unit.id, mesh, shardings)
+    wanted = tuple([None if i is None else shardings[i] for i in olds])
+    program = _program_of(unit.id, mesh, shardings, wanted)
     outs = [from_sharded(b) for b in program([laid(v, s) for v, s in zip(values, shardings)])]
     return outs if unit.multiple else outs[0]
 
 
 @functools.lru_cache(maxsize=4096)
-def _program_of(unit_id: int, mesh: xla.Mesh, shardings: Shardings) -> Program:
+def _program_of(unit_id: int, mesh: xla.Mesh, shardings: Shardings, wanted: Shardings) -> Program:
     graph = by_id[unit_id].graph
-    return compile_for_mesh(graph, mesh, shardings, [None] * len(graph.outputs), "called on several devices")
+    outs = wanted or (None,) * len(graph.outputs)
+    return compile_for_mesh(graph, mesh, shardings, outs, "called on several devices")
+
+
+def by_mesh(values: Sequence[Value]) -> list[list[int]]:
+    """The numbers of the values that lie on the same devices."""
+    found: dict[Any, list[int]] = {}
+    for i, value in enumerate(values):
+        sharding = sharding_of(value)
+        found.setdefault(None if sharding is None else sharding.mesh, []).append(i)
+    return list(found.values())
 
 
 hooks.on_mesh = run

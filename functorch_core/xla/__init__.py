@@ -47,6 +47,7 @@ from .mesh import (
     SingleDeviceSharding,
     assemble,
     current_mesh,
+    put_parts,
     put_sharded,
     sharding_of,
     shards_of,

@@ -342,6 +342,13 @@ def put_sharded(array: np.ndarray, sharding: NamedSharding) -> Buffer:
     return binding.put_shards(aval, buffer_sharding(sharding, array.ndim), shards)
 
 
+def put_parts(shape: Sequence[int], sharding: NamedSharding, parts: Sequence[np.ndarray]) -> Buffer:
+    """A buffer on several devices, of the NumPy arrays for those of this process."""
+    aval = aval_of(tuple(shape), parts[0].dtype)
+    stored = [p if aval.dtype is aval.element else p.view(aval.dtype) for p in parts]
+    return binding.put_shards(aval, buffer_sharding(sharding, len(shape)), [np.array(p, order="C") for p in stored])
+
+
 def assemble(shape: Sequence[int], sharding: NamedSharding, parts: Sequence[Buffer]) -> Buffer:
     """A buffer on several devices made of one of each of this process's, which share their memory."""
     aval = aval_of(tuple(shape), parts[0].aval.element)

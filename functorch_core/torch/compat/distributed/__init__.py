@@ -37,6 +37,7 @@ from .collectives import (
     send,
     send_object_list,
 )
+from .device_mesh import DeviceMesh, init_device_mesh
 from .group import (
     Backend,
     GroupMember,
@@ -82,6 +83,7 @@ __getattr__ = _missing.getter(
         "buckets",
         "collectives",
         "constants",
+        "device_mesh",
         "distributed_c10d",
         "group",
         "mail",
@@ -89,5 +91,6 @@ __getattr__ = _missing.getter(
         "optim",
         "run",
         "stores",
+        "tensor",
     ),
 )
