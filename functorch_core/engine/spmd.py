@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from .. import primitives as p
 from .. import xla
 from ..core.graph import Graph
 from ..core.lowering import lower
-from ..core.trace import outside_traces
+from ..core.trace import Builder, outside_traces
 from .compiling import without_passing_through
 from .errors import RecompileError
 from .modes import log, settings
@@ -116,6 +117,35 @@ def _mover(a: Any, found: xla.NamedSharding, wanted: xla.NamedSharding) -> Progr
 def moved(value: Value, sharding: xla.NamedSharding) -> Value:
     """The value, lying as a sharding says."""
     return from_sharded(laid(value, sharding))
+
+
+def all_moved(values: Sequence[Value], shardings: Sequence[xla.NamedSharding]) -> list[Value]:
+    """Values that lie on one mesh, each lying as its sharding says; one program for all."""
+    found = tuple([sharding_of(v) for v in values])
+    program = _mover_of_all(tuple([v.aval for v in values]), found, tuple(shardings))
+    return [from_sharded(b) for b in program([v.data for v in values])]
+
+
+@functools.lru_cache(maxsize=1024)
+def _mover_of_all(avals: tuple[Any, ...], found: Shardings, wanted: Shardings) -> Program:
+    places = list(range(len(avals)))
+    assert wanted[0] is not None
+    return compile_for_mesh(Graph("move", places, [], places, list(avals)), wanted[0].mesh, found, wanted, "FSDP")
+
+
+def all_summed(values: Sequence[Value], shardings: Sequence[xla.NamedSharding]) -> list[Value]:
+    """The sums along the first dimension of values that lie on one mesh, as the shardings say; one program."""
+    found = tuple([sharding_of(v) for v in values])
+    program = _summer(tuple([v.aval for v in values]), found, tuple(shardings))
+    return [from_sharded(b) for b in program([v.data for v in values])]
+
+
+@functools.lru_cache(maxsize=1024)
+def _summer(avals: tuple[Any, ...], found: Shardings, wanted: Shardings) -> Program:
+    with outside_traces(), Builder("sum") as builder:
+        graph = builder.finish([p.reduce_sum(builder.input(a), axes=(0,)) for a in avals])
+    assert wanted[0] is not None
+    return compile_for_mesh(graph, wanted[0].mesh, found, wanted, "FSDP")
 
 
 def run(unit: Unit, operands: Sequence[Any], olds: Sequence[int | None] = ()) -> Any:

@@ -85,6 +85,7 @@ __getattr__ = _missing.getter(
         "constants",
         "device_mesh",
         "distributed_c10d",
+        "fsdp",
         "group",
         "mail",
         "nn",

@@ -50,14 +50,14 @@ def is_distributed(x: Any) -> bool:
     return value.__class__ is Value and value.recording is SHARDED
 
 
-class _DTensorMeta(type(Tensor)):
+class _DTensorMeta(type):
     """isinstance(x, DTensor) for tensors over a mesh, which have no class of their own."""
 
     def __instancecheck__(cls, instance):
         return is_distributed(instance)
 
 
-class DTensor(Tensor, metaclass=_DTensorMeta):
+class DTensor(metaclass=_DTensorMeta):
     """A tensor over the processes of a DeviceMesh: distribute_tensor and DTensor.from_local make them.
 
     What is computed of one is computed by all processes, which have to call the same functions in the same order.

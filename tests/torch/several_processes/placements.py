@@ -1,0 +1,180 @@
+"""DTensors, tensor parallelism and fully_shard: every number beside that of one process."""
+
+import copy
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_module, distribute_tensor, ones
+from torch.distributed.tensor.parallel import (
+    ColwiseParallel,
+    PrepareModuleInput,
+    RowwiseParallel,
+    SequenceParallel,
+    parallelize_module,
+)
+
+n = int(__import__("os").environ["WORLD_SIZE"])
+mesh = init_device_mesh("cpu", (n,), mesh_dim_names=("tp",))  # joins the process group
+rank = dist.get_rank()
+
+
+def close(found, wanted, what, tolerance=1e-5):
+    found, wanted = (t.detach().numpy() if isinstance(t, torch.Tensor) else t for t in (found, wanted))
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance, err_msg=f"rank {rank}: {what}")
+
+
+def drawn(*shape, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
+
+
+def refused(kind, text, function, *args, **kwargs):
+    try:
+        function(*args, **kwargs)
+    except kind as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(f"{function} took {args}")
+
+
+# ---- DTensors: made, moved, computed with, written to
+x = drawn(4 * n, 6)
+rows = distribute_tensor(x if rank == 0 else torch.zeros_like(x), mesh, [Shard(0)])  # the first process's counts
+assert isinstance(rows, DTensor) and not isinstance(x, DTensor) and not hasattr(x, "to_local")
+assert rows.placements == (Shard(0),) and rows.device_mesh is mesh and rows.shape == x.shape
+assert repr(rows).startswith("DTensor(local_tensor=tensor([[")
+close(rows.to_local(), x[4 * rank : 4 * rank + 4], "to_local")
+close(rows.full_tensor(), x, "full_tensor")
+columns = rows.redistribute(mesh, [Shard(-1)]) if 6 % n == 0 else rows
+close(columns.full_tensor(), x, "redistribute")
+part = drawn(3, 2, seed=rank).requires_grad_()
+every = [drawn(3, 2, seed=r) for r in range(n)]
+close(DTensor.from_local(part, mesh, [Shard(1)]).full_tensor(), torch.cat(every, 1), "from_local")
+for op, wanted in [("sum", sum(every)), ("avg", sum(every) / n), ("max", torch.stack(every).amax(0))]:
+    close(DTensor.from_local(part, mesh, [Partial(op)]).full_tensor(), wanted, f"Partial({op!r})")
+weight = drawn(3, 2 * n, seed=77)
+joined = DTensor.from_local(part, mesh, [Shard(1)])
+((joined * weight).to_local() ** 2).sum().backward()
+wanted = torch.cat(every, 1).requires_grad_()
+((wanted * weight) ** 2).sum().backward()
+close(part.grad, wanted.grad[:, 2 * rank : 2 * rank + 2], "gradient through from_local and to_local")
+part.grad = None
+full = DTensor.from_local(part, mesh, [Shard(1)]).full_tensor(grad_placements=[Partial()])
+(full * (rank + 1)).sum().backward()  # each process another function of the whole
+close(part.grad, np.full((3, 2), sum(range(1, n + 1)), np.float32), "summed gradients of the whole")
+nn.init.constant_(rows, 2.0)
+rows[0] = 5.0
+assert rows.placements == (Shard(0),)
+close(rows.full_tensor()[:2, 0], np.asarray([5.0, 2.0], np.float32), "written to")
+close(ones(2 * n, 3, device_mesh=mesh, placements=[Shard(0)]).sum().item(), 6.0 * n, "ones")
+refused(ValueError, "must be a multiple", distribute_tensor, torch.ones(2 * n + 1), mesh, [Shard(0)])
+refused(IndexError, "Dimension out of range", distribute_tensor, torch.ones(n), mesh, [Shard(1)])
+refused(ValueError, "same length", distribute_tensor, torch.ones(n), mesh, [Shard(0), Shard(0)])
+refused(RuntimeError, "Can not redistribute", rows.redistribute, mesh, [Partial()])
+refused(RuntimeError, "Mesh should not be bigger", init_device_mesh, "cpu", (n + 1,))
+refused(KeyError, "Valid mesh_dim_names", lambda: mesh["pp"])
+refused(RuntimeError, "full_tensor", rows.numpy)
+
+
+# ---- tensor parallelism: a block with an embedding, a norm and a feed-forward layer
+class Block(nn.Module):
+    def __init__(self, width=8):
+        super().__init__()
+        self.embed, self.norm = nn.Embedding(12, width), nn.LayerNorm(width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.head = nn.Linear(width, 12, bias=False)
+
+    def forward(self, tokens):
+        h = self.embed(tokens)
+        h = h + self.down(torch.nn.functional.gelu(self.up(self.norm(h))))
+        return self.head(h)
+
+
+def block():
+    torch.manual_seed(11)
+    return Block()
+
+
+def losses(model, batches, optimizer, whole=lambda loss: loss):
+    found = []
+    for tokens in batches:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.roll(1, 1).flatten())
+        loss.backward()
+        optimizer.step()
+        found.append(whole(loss.detach()).item())
+    return found
+
+
+generator = torch.Generator().manual_seed(5)
+batches = [torch.randint(0, 12, (4 * n, 2 * n), generator=generator) for _ in range(6)]
+one = block()
+wanted = losses(one, batches, torch.optim.AdamW(one.parameters(), lr=0.03))
+assert wanted[-1] < wanted[0]
+plans = {
+    "tensor parallel": {"up": ColwiseParallel(), "down": RowwiseParallel(), "head": ColwiseParallel(output_layouts=Replicate())},
+    "sequence parallel": {
+        "embed": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1), use_local_output=False),
+        "norm": SequenceParallel(),
+        "up": ColwiseParallel(input_layouts=Shard(1), use_local_output=False),
+        "down": RowwiseParallel(output_layouts=Shard(1), use_local_output=False),
+        "head": ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate()),
+    },
+}
+for name, plan in plans.items():
+    model = parallelize_module(block(), mesh, plan)
+    assert model.up.weight.placements == (Shard(0),) and model.down.weight.placements == (Shard(1),)
+    assert model.up.weight.to_local().shape == (32 // n, 8)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.03)
+    close(losses(model, batches, optimizer), wanted, name)
+    assert model.up.weight.placements == optimizer.state[model.up.weight]["exp_avg"].placements == (Shard(0),)
+    close(model.up.weight.full_tensor(), one.up.weight, f"weights of {name}", 1e-4)
+refused(NotImplementedError, "nn.Linear", parallelize_module, block(), mesh, {"norm": ColwiseParallel()})
+model = distribute_module(block(), mesh)
+assert all(isinstance(p, DTensor) for p in model.parameters())
+inputs = PrepareModuleInput(input_layouts=Shard(0), desired_input_layouts=Replicate(), use_local_output=True)
+probe = parallelize_module(nn.Identity(), mesh, inputs)
+close(probe(drawn(2, 3, seed=rank)), torch.cat([drawn(2, 3, seed=r) for r in range(n)]), "PrepareModuleInput")
+
+
+# ---- fully_shard: each process its part of the batch
+def mean(loss):
+    dist.all_reduce(loss, dist.ReduceOp.AVG)
+    return loss
+
+
+for again in (True, False):
+    model = block()
+    for part in (model.up, model.down):
+        fully_shard(part, reshard_after_forward=again)
+    fully_shard(model, mesh=mesh, reshard_after_forward=again)
+    assert isinstance(model, FSDPModule) and model.up.weight.placements == (Shard(0),)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.03)
+    share = [b[4 * rank : 4 * rank + 4] for b in batches]
+    close(losses(model, share, optimizer, mean), wanted, f"fully_shard, {again=}")
+    assert all(isinstance(p, DTensor) for p in model.parameters())
+    norm = nn.utils.clip_grad_norm_(model.parameters(), 1e9)
+    gradient = torch.cat([p.grad.reshape(-1) for p in one.parameters()])
+    close(norm.full_tensor() if isinstance(norm, DTensor) else norm, gradient.norm(), "norm of the gradients", 1e-4)
+model = fully_shard(block(), mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32, torch.float32))
+assert abs(losses(model, share, torch.optim.AdamW(model.parameters(), lr=0.03), mean)[0] - wanted[0]) < 0.05
+assert model.up.weight.dtype == torch.float32
+
+# ---- two dimensions: copies and parts; parts and tensor parallelism
+if n == 4:
+    grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    assert grid["tp"].get_local_rank() == rank % 2 and grid["dp"].mesh.tolist() == [rank % 2, rank % 2 + 2]
+    assert grid.get_group("dp").ranks == [rank % 2, rank % 2 + 2] and grid.get_coordinate() == divmod(rank, 2)
+    hybrid = fully_shard(block(), mesh=grid)
+    assert hybrid.up.weight.placements == (Replicate(), Shard(0))
+    close(losses(hybrid, share, torch.optim.AdamW(hybrid.parameters(), lr=0.03), mean), wanted, "copies and parts")
+    both = fully_shard(parallelize_module(block(), grid["tp"], plans["tensor parallel"]), mesh=grid["dp"])
+    assert isinstance(both.up.weight, DTensor) and both.up.weight.to_local().shape == (8, 8)
+    half = [b[8 * (rank // 2) : 8 * (rank // 2) + 8] for b in batches]
+    optimizer = torch.optim.AdamW(both.parameters(), lr=0.03)
+    close(losses(both, half, optimizer, mean), wanted, "fully_shard and tensor parallelism")
+print(f"rank {rank} of {n}: all as wanted", flush=True)
+dist.destroy_process_group()
