@@ -42,10 +42,11 @@ def test_arrays_over_the_devices_of_two_processes():
 
 
 @pytest.mark.slow
-def test_functional_collectives_hooks_join_zero_and_synchronized_norms():
-    done = launch("algorithms.py")
+@pytest.mark.parametrize("program, n", [("algorithms.py", 2), ("placements.py", 2), ("two_dimensions.py", 4)])
+def test_training_of_several_processes_is_that_of_one(program, n):
+    done = launch(program, n=n)
     assert done.returncode == 0, done.stderr
-    assert all(f"rank {r} of 2: all as wanted" in done.stdout for r in range(2)), done.stdout
+    assert all(f"rank {r} of {n}: all as wanted" in done.stdout for r in range(n)), done.stdout
 
 
 def losses(done: subprocess.CompletedProcess) -> list[float]:
