@@ -27,7 +27,7 @@ from .errors import ExecutionError, fail
 from .mesh import sharding_of, shards_of
 
 ELSEWHERE = """an array of shape {shape} lies on devices of several processes, {sharding}: only parts of it are here.
-    Read the parts, x.addressable_shards, or lay it whole on every device first, fc.device_put(x, NamedSharding(mesh, P())).
+    Read the parts, x.addressable_shards, or lay it whole on all, fc.device_put(x, NamedSharding(mesh, P())), first.
     A distributed tensor is made whole by x.full_tensor()."""
 _OBJECT = np.dtype(object)
 _PACKED = np.dtype(np.uint32)  # what complex32 is stored as, among others

@@ -81,6 +81,7 @@ __getattr__ = _missing.getter(
         "_functional_collectives",
         "algorithms",
         "buckets",
+        "checkpoint",
         "collectives",
         "constants",
         "device_mesh",

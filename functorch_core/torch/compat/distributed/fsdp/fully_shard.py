@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..... import xla
 from .....engine import to_numpy
 from .....engine.spmd import all_moved, all_summed, by_mesh
@@ -56,6 +54,9 @@ class CPUOffloadPolicy(OffloadPolicy):
     """Parameters in the host's memory."""
 
     pin_memory: bool = True
+
+
+NO_POLICY = MixedPrecisionPolicy()
 
 
 class UnshardHandle:
@@ -191,8 +192,10 @@ def _stacked(grad: Tensor, mesh: DeviceMesh, n: float):
 def _both(mesh: DeviceMesh, other: DeviceMesh) -> DeviceMesh:
     """The mesh of the dimensions of two."""
     root = mesh._parent
-    if root is None or mesh.mesh_dim_names is None or not set(other.mesh_dim_names or "?") <= set(
-        root.mesh_dim_names or ()
+    if (
+        root is None
+        or mesh.mesh_dim_names is None
+        or not set(other.mesh_dim_names or "?") <= set(root.mesh_dim_names or ())
     ):
         raise ValueError(NO_PARENT.format(other=other, mesh=mesh))
     return root[(*mesh.mesh_dim_names, *(other.mesh_dim_names or ()))]
@@ -292,8 +295,8 @@ def fully_shard(
     mesh: DeviceMesh | None = None,
     reshard_after_forward: bool | int | None = None,
     shard_placement_fn: Callable | None = None,
-    mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),
-    offload_policy: OffloadPolicy = OffloadPolicy(),
+    mp_policy: MixedPrecisionPolicy = NO_POLICY,
+    offload_policy: OffloadPolicy | None = None,
     ignored_params: set | None = None,
     dp_mesh_dims=None,
 ):

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..... import xla
-from .....core.dtypes import COMPLEX
-from .....engine import from_buffer, to_numpy
+from .....engine import to_numpy
 from .....engine.spmd import moved, sharding_of
 from .....engine.value import SHARDED, Value, from_numpy, from_sharded
 from ....levels.function import Function
@@ -35,7 +34,7 @@ UNEVEN = (
     "Pad it, take Replicate(), or another dimension"
 )
 SEVERAL = (
-    "{what}: this process has {n} devices of {mesh}, each with a part of its own, so that there is no one local tensor. "
+    "{what}: this process has {n} devices of {mesh}, each with a part of its own: there is no one local tensor. "
     "full_tensor() gives the whole; with one process for each device (torchrun) each has its part"
 )
 NOT_DISTRIBUTED = "'Tensor' object has no attribute {name!r}: it is no DTensor; see distribute_tensor"
