@@ -8,6 +8,7 @@ after it has computed. Tensors are exchanged through host memory.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import binding
+from . import binding, memory
 from .binding import aval_of
 from .device import Device, adopt
 from .device import devices as own_devices
@@ -42,6 +43,8 @@ class Runtime:
         self.rank, self.size, self.timeout, self.n_devices = rank, size, timeout, n_devices
         self.service = binding.runtime_service(address, size) if rank == 0 else None
         self.client = binding.runtime_client(address, rank, int(timeout))
+        for kept in (self.client, self.service):  # freed while their threads run, they end the process with SIGABRT
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
         self._lock = threading.Lock()
         self._devices: tuple[Device, ...] | None = None
         self._barriers = 0
@@ -93,6 +96,7 @@ class Runtime:
         """The CPU devices of all processes, by rank. The first call waits for all."""
         with self._lock:
             if self._devices is None:
+                memory.keep_freed_memory()
                 client = binding.make_joined_cpu_client(self.client, self.rank, self.size, self.n_devices)
                 self._devices = adopt("cpu", client)
             return self._devices
