@@ -7,7 +7,6 @@ the parts on its own devices. Only the parts that are here can be read, and arra
 
 from __future__ import annotations
 
-import atexit
 import os
 
 from . import xla
@@ -65,7 +64,6 @@ def initialize(
         runtime.devices()
     except xla.ExecutionError as error:
         raise RuntimeError(str(error)) from None
-    atexit.register(shutdown)
 
 
 _alone: list[bool] = []  # one process that was initialized needs no runtime

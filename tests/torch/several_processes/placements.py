@@ -65,6 +65,10 @@ part.grad = None
 full = DTensor.from_local(part, mesh, [Shard(1)]).full_tensor(grad_placements=[Partial()])
 (full * (rank + 1)).sum().backward()  # each process another function of the whole
 close(part.grad, np.full((3, 2), sum(range(1, n + 1)), np.float32), "summed gradients of the whole")
+factor = distribute_tensor(torch.ones(6, requires_grad=True), mesh, [Replicate()])
+(factor * x).sum().backward()  # the gradient is of no DTensor
+assert isinstance(factor.grad, DTensor)
+close(factor.grad.full_tensor(), x.sum(0), "a gradient of plain tensors")
 nn.init.constant_(rows, 2.0)
 rows[0] = 5.0
 assert rows.placements == (Shard(0),)

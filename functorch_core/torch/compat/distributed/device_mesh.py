@@ -214,7 +214,7 @@ def _join():
         init_process_group("gloo", "tcp://127.0.0.1:0", world_size=1, rank=0)
 
 
-def mesh_of_grid(grid: xla.Mesh) -> DeviceMesh:
+def _mesh_of_grid(grid: xla.Mesh) -> DeviceMesh:
     """The DeviceMesh that was made for a mesh of XLA's."""
     return _by_grid[grid]
 

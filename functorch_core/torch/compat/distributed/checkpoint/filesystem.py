@@ -136,6 +136,6 @@ class _Files:
         return serialization.load(io.BytesIO(file.read(info.length)), weights_only=weights_only)
 
 
-def size(shape) -> Size:
+def _size(shape) -> Size:
     """A shape as checkpoints have it."""
     return Size(tuple(shape))

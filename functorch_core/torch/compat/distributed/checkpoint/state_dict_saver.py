@@ -20,7 +20,7 @@ from ....tensors.base import Tensor, from_array
 from .. import collectives
 from ..group import default, is_initialized
 from ..tensor.api import _distributed, is_distributed, sharding_of_tensor
-from .filesystem import FileSystemReader, FileSystemWriter, size
+from .filesystem import FileSystemReader, FileSystemWriter, _size
 from .metadata import (
     BytesStorageMetadata,
     ChunkStorageMetadata,
@@ -90,13 +90,13 @@ def _is_leaf(value: Any) -> bool:
     return not any(isinstance(x, Tensor) or (isinstance(x, (Mapping, list)) and not _is_leaf(x)) for x in value)
 
 
-def flat(state: Any, path: tuple = ()) -> Iterator[tuple[tuple, Any]]:
+def _flat(state: Any, path: tuple = ()) -> Iterator[tuple[tuple, Any]]:
     """(keys, leaf) of nested dicts and lists."""
     if path and _is_leaf(state):
         yield path, state
         return
     for key, value in state.items() if isinstance(state, Mapping) else enumerate(state):
-        yield from flat(value, (*path, str(key) if isinstance(state, Mapping) else key))
+        yield from _flat(value, (*path, str(key) if isinstance(state, Mapping) else key))
 
 
 def _name(path: tuple) -> str:
@@ -138,7 +138,7 @@ def _parts(tensor: Tensor, rank: int) -> list[_Part]:
 
 def _tensor_metadata(tensor: Tensor) -> TensorStorageMetadata:
     properties = TensorProperties(tensor.dtype, requires_grad=tensor.requires_grad)
-    return TensorStorageMetadata(properties, size(tensor.shape), [])
+    return TensorStorageMetadata(properties, _size(tensor.shape), [])
 
 
 # ---- saving --------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ class _Items(NamedTuple):
 
 def _items(state_dict: Mapping, rank: int) -> _Items:
     found = _Items([], {}, {}, [])
-    for path, leaf in flat(_states(state_dict)):
+    for path, leaf in _flat(_states(state_dict)):
         name = _name(path)
         found.paths[name] = path
         if not isinstance(leaf, Tensor):
@@ -202,8 +202,8 @@ def _items(state_dict: Mapping, rank: int) -> _Items:
         found.described[name] = _tensor_metadata(leaf)
         for part in _parts(leaf, rank):
             if part.writes:
-                offset = size(part.offset)
-                found.chunks.append((name, ChunkStorageMetadata(offset, size(part.array.shape))))
+                offset = _size(part.offset)
+                found.chunks.append((name, ChunkStorageMetadata(offset, _size(part.array.shape))))
                 found.written.append((MetadataIndex(name, offset), from_array(np.array(part.array))))
     return found
 
@@ -294,7 +294,7 @@ def _load(states: dict, reader: FileSystemReader):
     for index, info in found.storage_data.items():
         chunks.setdefault(index.fqn, []).append((index, info))
     with reader.opened() as files, no_grad():
-        for path, leaf in list(flat(states)):
+        for path, leaf in list(_flat(states)):
             name = _name(path)
             if name not in found.state_dict_metadata:
                 raise RuntimeError(MISSING.format(name=name))

@@ -1,7 +1,7 @@
 """torch.distributed.fsdp: parameters, gradients and the optimizer's state divided over processes."""
 
 from .... import _missing
-from .fully_shard import (
+from ._fully_shard import (
     CPUOffloadPolicy,
     FSDPModule,
     MixedPrecisionPolicy,

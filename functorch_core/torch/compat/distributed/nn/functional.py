@@ -32,7 +32,7 @@ class _Linear(Function):
         return None, None, *(found if isinstance(found, tuple) else (found,))
 
 
-def linear(forward: Callable, backward: Callable, *tensors: Tensor):
+def _linear(forward: Callable, backward: Callable, *tensors: Tensor):
     """forward(*tensors), differentiable by its transpose."""
     return _Linear.apply(forward, backward, *tensors)
 
@@ -46,54 +46,54 @@ def _linear_op(name: str, op):
 # ---- the maps, without a tape --------------------------------------------------------------------
 
 
-def summed(x: Tensor, op, group) -> Tensor:
+def _summed(x: Tensor, op, group) -> Tensor:
     """What op makes of the tensors of all."""
     out = x.detach().clone()
     c.all_reduce(out, op, group)
     return out
 
 
-def sent(x: Tensor, src: int, group) -> Tensor:
+def _sent(x: Tensor, src: int, group) -> Tensor:
     """The tensor of the process `src`."""
     out = x.detach().clone()
     c.broadcast(out, src, group)
     return out
 
 
-def rows(x: Tensor, group) -> tuple[Tensor, ...]:
+def _rows(x: Tensor, group) -> tuple[Tensor, ...]:
     """The tensors of all processes."""
     places = [x.new_empty(x.shape) for _ in range(get_world_size(group))]
     c.all_gather(places, x.detach(), group)
     return tuple(places)
 
 
-def row_of_sum(parts: Sequence[Tensor], op, group) -> Tensor:
+def _row_of_sum(parts: Sequence[Tensor], op, group) -> Tensor:
     """The sum (or what op says) of the k-th parts of all, in process k."""
     out = parts[0].new_empty(parts[get_rank(group)].shape)
     c.reduce_scatter(out, [p.detach() for p in parts], op, group)
     return out
 
 
-def exchanged(parts: Sequence[Tensor], places: Sequence[Tensor], group) -> tuple[Tensor, ...]:
+def _exchanged(parts: Sequence[Tensor], places: Sequence[Tensor], group) -> tuple[Tensor, ...]:
     """Part k goes to process k; what came, of the shapes of `places`."""
     made = [p.new_empty(p.shape) for p in places]
     c.all_to_all(made, [p.detach().contiguous() for p in parts], group)
     return tuple(made)
 
 
-def collected(x: Tensor, dst: int, group) -> tuple[Tensor, ...]:
+def _collected(x: Tensor, dst: int, group) -> tuple[Tensor, ...]:
     """The tensors of all in the process `dst`, zeros in the others."""
-    found = rows(x, group)
+    found = _rows(x, group)
     return found if c.default().global_rank == dst else tuple(f.zero_() for f in found)
 
 
-def only_at(x: Tensor, dst: int, op, group) -> Tensor:
+def _only_at(x: Tensor, dst: int, op, group) -> Tensor:
     """What op makes of the tensors of all in the process `dst`, zeros in the others."""
-    out = summed(x, op, group)
+    out = _summed(x, op, group)
     return out if c.default().global_rank == dst else out.zero_()
 
 
-def dealt(parts: Sequence[Tensor], src: int, group) -> Tensor:
+def _dealt(parts: Sequence[Tensor], src: int, group) -> Tensor:
     """Part k of the process `src` in process k."""
     out = parts[0].new_empty(parts[0].shape)
     c.scatter(out, [p.detach() for p in parts] if c.default().global_rank == src else None, src, group)
@@ -105,22 +105,22 @@ def dealt(parts: Sequence[Tensor], src: int, group) -> Tensor:
 
 def broadcast(tensor, src, group=None):
     """The tensor of the process `src`, to which the sum of all gradients goes."""
-    return linear(lambda x: sent(x, src, group), lambda g: only_at(g, src, ReduceOp.SUM, group), tensor)
+    return _linear(lambda x: _sent(x, src, group), lambda g: _only_at(g, src, ReduceOp.SUM, group), tensor)
 
 
 def gather(tensor, dst=0, group=None):
     """The tensors of all, a tuple, in the process `dst`; zeros in the others."""
-    return linear(lambda x: collected(x, dst, group), lambda *g: dealt(g, dst, group), tensor)
+    return _linear(lambda x: _collected(x, dst, group), lambda *g: _dealt(g, dst, group), tensor)
 
 
 def scatter(tensors, src=0, group=None):
     """The tensor for this process among those of the process `src`."""
-    return linear(lambda *x: dealt(x, src, group), lambda g: collected(g, src, group), *tensors)
+    return _linear(lambda *x: _dealt(x, src, group), lambda g: _collected(g, src, group), *tensors)
 
 
 def reduce(tensor, dst, op=ReduceOp.SUM, group=None):
     """The sum of the tensors of all in the process `dst`; zeros in the others."""
-    return linear(lambda x: only_at(x, dst, op, group), lambda g: _averaged(sent(g, dst, group), op, group), tensor)
+    return _linear(lambda x: _only_at(x, dst, op, group), lambda g: _averaged(_sent(g, dst, group), op, group), tensor)
 
 
 def _averaged(x: Tensor, op, group) -> Tensor:
@@ -131,20 +131,20 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None):
     """The sum of the k-th tensors of all, in process k."""
 
     def backward(g):
-        return tuple(_averaged(row, op, group) for row in rows(g, group))
+        return tuple(_averaged(row, op, group) for row in _rows(g, group))
 
-    return linear(lambda *x: row_of_sum(x, op, group), backward, *input_list)
+    return _linear(lambda *x: _row_of_sum(x, op, group), backward, *input_list)
 
 
 def all_gather(tensor, group=None):
     """The tensors of all, a tuple."""
-    return linear(lambda x: rows(x, group), lambda *g: row_of_sum(g, ReduceOp.SUM, group), tensor)
+    return _linear(lambda x: _rows(x, group), lambda *g: _row_of_sum(g, ReduceOp.SUM, group), tensor)
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None):
     """A tuple of what the processes send to this one: tensor k of the inputs goes to process k."""
     ins, outs = list(input_tensor_list), list(output_tensor_list)
-    return linear(lambda *x: exchanged(x, outs, group), lambda *g: exchanged(g, ins, group), *ins)
+    return _linear(lambda *x: _exchanged(x, outs, group), lambda *g: _exchanged(g, ins, group), *ins)
 
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None):
@@ -156,9 +156,9 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
         return made
 
     sizes = output_split_sizes, input_split_sizes
-    return linear(lambda x: along(x, output, *sizes), lambda g: along(g, input, *sizes[::-1]), input)
+    return _linear(lambda x: along(x, output, *sizes), lambda g: along(g, input, *sizes[::-1]), input)
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None):
     """The sum of the tensors of all, or what op says."""
-    return linear(lambda x: summed(x, op, group), lambda g: summed(g, _linear_op("all_reduce", op), group), tensor)
+    return _linear(lambda x: _summed(x, op, group), lambda g: _summed(g, _linear_op("all_reduce", op), group), tensor)

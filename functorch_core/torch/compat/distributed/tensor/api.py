@@ -21,7 +21,7 @@ from ....tensors.active import active
 from ....tensors.base import Tensor, add_members, from_array, new_tensor, wrap_dim
 from ....tensors.types import named
 from .. import collectives
-from ..device_mesh import DeviceMesh, mesh_of_grid
+from ..device_mesh import DeviceMesh, _mesh_of_grid
 from .placement_types import Partial, Placement, Replicate, Shard
 
 LENGTH = (
@@ -182,7 +182,7 @@ def sharding_of_tensor(x: Tensor) -> xla.NamedSharding:
 
 def mesh_of_tensor(x: Tensor) -> DeviceMesh:
     """The mesh of a DTensor."""
-    return mesh_of_grid(sharding_of_tensor(x).mesh)
+    return _mesh_of_grid(sharding_of_tensor(x).mesh)
 
 
 def placements_of(x: Tensor) -> tuple[Placement, ...]:
@@ -238,7 +238,7 @@ def _part(x: Tensor) -> Tensor:
     sharding, grid = sharding_of_tensor(x), sharding_of_tensor(x).mesh
     indices = list(sharding.indices(tuple(x.shape)))
     if len({str(indices[i]) for i in grid.here}) > 1:
-        raise RuntimeError(SEVERAL.format(what="to_local", n=len(grid.here), mesh=mesh_of_grid(grid)))
+        raise RuntimeError(SEVERAL.format(what="to_local", n=len(grid.here), mesh=_mesh_of_grid(grid)))
     if not grid.here:
         return from_array(np.zeros(0, x._aval.dtype))  # a process outside of the mesh has nothing
     return new_tensor(from_numpy(xla.to_numpy(xla.shards_of(value.data)[0])))
@@ -412,7 +412,9 @@ class _OfDistributed:
         self.name, self.member, self.is_method = name, member, is_method
 
     def __get__(self, tensor, cls=None):
-        if tensor is None or not is_distributed(tensor):
+        if tensor is None:
+            return self.member
+        if not is_distributed(tensor):
             raise AttributeError(NOT_DISTRIBUTED.format(name=self.name))
         return self.member.__get__(tensor) if self.is_method else self.member(tensor)
 

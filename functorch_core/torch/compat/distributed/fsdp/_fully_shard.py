@@ -20,7 +20,7 @@ from ....levels.function import Function
 from ....tape.saved import saved_tensors_hooks
 from ....tensors.base import Tensor, new_tensor
 from ....tensors.pytree import tree_map
-from ..device_mesh import DeviceMesh, init_device_mesh, mesh_of_grid
+from ..device_mesh import DeviceMesh, _mesh_of_grid, init_device_mesh
 from ..group import default, init_process_group, is_initialized
 from ..tensor.api import distribute_tensor, is_distributed, parameter_of, sharding_of_tensor
 from ..tensor.placement_types import Replicate, Shard
@@ -203,7 +203,7 @@ def _both(mesh: DeviceMesh, other: DeviceMesh) -> DeviceMesh:
 
 def _rest(grid: xla.Mesh, mesh: DeviceMesh) -> DeviceMesh:
     """The mesh of the other dimensions of a grid, in which this process is."""
-    whole = mesh_of_grid(grid)
+    whole = _mesh_of_grid(grid)
     return whole[tuple([a for a in grid.axis_names if a not in mesh.grid.axis_names])]
 
 
@@ -220,7 +220,7 @@ def _here(value, mesh: DeviceMesh) -> Tensor:
 
 def _stacked_on_rest(grad: Tensor, mesh: DeviceMesh, n: float):
     sharding = sharding_of_tensor(grad)
-    both = _both(mesh, mesh_of_grid(sharding.mesh))
+    both = _both(mesh, _mesh_of_grid(sharding.mesh))
     part = xla.to_numpy(xla.shards_of((grad.detach() / n)._read().data)[0])
     axes = mesh.grid.axis_names
     spec = xla.PartitionSpec(axes if len(axes) > 1 else axes[0], *sharding.spec)
@@ -231,7 +231,7 @@ def _stacked_on_rest(grad: Tensor, mesh: DeviceMesh, n: float):
 def _divided_further(p: Tensor, mesh: DeviceMesh, dim: int) -> Tensor:
     """A parameter over another mesh, divided over this one, too."""
     before = sharding_of_tensor(p)
-    both = _both(mesh, mesh_of_grid(before.mesh))
+    both = _both(mesh, _mesh_of_grid(before.mesh))
     axis = mesh.grid.axis_names[-1]
     dims = [before.spec.axes(d) for d in range(max(len(before.spec), dim + 1))]
     divided = list(dims)
