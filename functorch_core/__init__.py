@@ -110,8 +110,8 @@ _hide_internal_frames()
 
 # What is loaded when it is asked for: namespaces of JAX's, and names of array/environment.
 _LAZY = frozenset(
-    """custom_batching dlpack dtypes errors experimental export faces flatten_util jnn lax numpy optax profiler scipy
-    sharding""".split()
+    """custom_batching distributed dlpack dtypes errors experimental export faces flatten_util jnn lax numpy optax
+    profiler scipy sharding""".split()
 )
 _ENVIRONMENT = frozenset(
     """Device check_tracer_leaks checking_leaks clear_caches config copy_to_host_async default_backend default_device

@@ -9,11 +9,14 @@ import numpy as np
 from ..array.array import wrap
 from ..core import dtypes as dt
 from ..engine import Value, absent, from_numpy, guarded, has_data, pending, record_guarded, undo_later
+from ..engine.spmd import by_mesh
+from ..engine.spmd import run as run_on_mesh
 from ..torch.operators.sparse.tensor import row_numbers
 from ..torch.tape.apply import apply
 from ..torch.tape.meta import is_meta
 from ..torch.tape.modes import state as mode
 from ..torch.tensors import types as _types
+from ..torch.tensors.active import active
 from ..torch.tensors.base import Tensor, new_tensor
 from ..torch.views.cells import assign
 from ._algorithm import Algorithm
@@ -65,6 +68,8 @@ class AlgorithmOptimizer(Optimizer):
             values = dict(zip(names, map(absent, graph.out_avals)))
         else:
             values = algorithm.initial_values(p._aval, options)
+            if active.distributed is not None:
+                values = {k: active.distributed.beside(p, v) for k, v in values.items()}
         for name, value in values.items():
             state[name] = new_tensor(value)
 
@@ -80,8 +85,13 @@ class AlgorithmOptimizer(Optimizer):
                 self._step_sparse(p, p._grad, group)
             else:
                 params.append(p)
-        if not params:
-            return
+        if active.distributed is not None and len(parts := by_mesh([p._read() for p in params])) > 1:
+            for part in parts:
+                self._step_params([params[i] for i in part], group)
+        elif params:
+            self._step_params(params, group)
+
+    def _step_params(self, params: list[Tensor], group: dict):
         if group.get("fused"):
             check_fused_params(params)
         grads = [p._grad for p in params]
@@ -98,7 +108,11 @@ class AlgorithmOptimizer(Optimizer):
         update, operands = self.algorithm.resolve(
             [p._read() for p in params], [g._read() for g in grads], values, counts, steps, hyper
         )
-        new, kept = self.algorithm.unpack(update, record_guarded(update.op.unit, operands, update.olds))
+        if active.distributed is not None and active.distributed.is_one(params[0]):
+            outs = run_on_mesh(update.op.unit, operands, update.olds)
+        else:
+            outs = record_guarded(update.op.unit, operands, update.olds)
+        new, kept = self.algorithm.unpack(update, outs)
         for p, value in zip(params, new):
             write(p, value)
         for state, slot in zip(states, kept):

@@ -23,7 +23,7 @@ def same_primitives():
 
 
 @pytest.mark.usefixtures("same_primitives")
-@pytest.mark.parametrize("page", ["tutorial", "engine", "several_devices", "both_faces"])
+@pytest.mark.parametrize("page", ["tutorial", "engine", "several_devices", "distributed", "both_faces"])
 def test_code_blocks_run(page):
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     blocks = BLOCK.findall(text)

@@ -17,6 +17,7 @@ from ..core.trace import state
 from ..engine.modes import settings
 from ..engine.value import from_buffer, from_sharded
 from ..ops.keys import check_impl
+from ..xla import processes
 from ..xla.device import Device
 from . import keys, leaks
 from .array import Array, as_value, wrap
@@ -49,23 +50,28 @@ def _platform(backend: str | None) -> str | None:
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """The devices of a platform, "cpu" or "cuda" ("gpu"); of the default device's without one.
+    """The devices of a platform, "cpu" or "cuda" ("gpu"); of the default device's without one. Of several processes
+    (see fc.distributed) those of all.
 
     >>> import functorch_core as fc
     >>> len(fc.devices("cpu"))
     1
     """
+    joined = processes.joined()
+    if joined is not None and backend in (None, "cpu"):
+        return list(joined.devices())
     return list(xla.devices(_platform(backend)))
 
 
 def local_devices(process_index=None, backend: str | None = None, host_id=None) -> list[Device]:
-    """The devices of this process: all there are; see devices.
+    """The devices of this process, or of the one of a number; see devices.
 
     >>> import functorch_core as fc
     >>> fc.local_devices() == fc.devices()
     True
     """
-    return devices(backend)
+    wanted = globals()["process_index"]() if process_index is None else process_index
+    return [d for d in devices(backend) if d.process_index == wanted]
 
 
 def device_count(backend: str | None = None) -> int:
@@ -85,27 +91,29 @@ def local_device_count(backend: str | None = None) -> int:
     >>> fc.local_device_count("cpu")
     1
     """
-    return len(devices(backend))
+    return len(local_devices(backend=backend))
 
 
 def process_count(backend: str | None = None) -> int:
-    """The number of processes: 1.
+    """The number of processes that have joined; see fc.distributed.
 
     >>> import functorch_core as fc
     >>> fc.process_count()
     1
     """
-    return 1
+    joined = processes.joined()
+    return 1 if joined is None else joined.size
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process: 0.
+    """The number of this process among those that have joined.
 
     >>> import functorch_core as fc
     >>> fc.process_index()
     0
     """
-    return 0
+    joined = processes.joined()
+    return 0 if joined is None else joined.rank
 
 
 def default_backend() -> str:

@@ -54,7 +54,7 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[str], *, axis_typ
         if getattr(kind, "name", kind) != "Auto":
             raise NotImplementedError(f"make_mesh: axis_types={axis_types}: axes are divided automatically")
     shape, needed = tuple(axis_shapes), math.prod(axis_shapes)
-    found = list(xla.devices() if devices is None else devices)
+    found = list(xla.all_devices() if devices is None else devices)
     if needed > len(found):
         raise ValueError(TOO_FEW.format(shape=shape, needed=needed, n=len(found)))
     grid = np.empty(needed, object)
@@ -152,12 +152,12 @@ def addressable_shards(array: Array) -> list[Shard]:
     if sharding is None:
         return [Shard(array.device, (slice(None),) * array.ndim, 0, array)]
     shards, copies = [], {}
-    for device, index, part in zip(
-        sharding.mesh.devices.flat, sharding.indices(array.shape), xla.shards_of(value.data)
-    ):
+    parts = dict(zip(sharding.mesh.here, xla.shards_of(value.data)))
+    for i, (device, index) in enumerate(zip(sharding.mesh.devices.flat, sharding.indices(array.shape))):
         key = tuple([(s.start, s.stop) for s in index])
         copies[key] = copies.get(key, -1) + 1
-        shards.append(Shard(device, index, copies[key], wrap(from_buffer(part))))
+        if i in parts:
+            shards.append(Shard(device, index, copies[key], wrap(from_buffer(parts[i]))))
     return shards
 
 
@@ -165,7 +165,7 @@ def addressable_shards(array: Array) -> list[Shard]:
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding, arrays: Sequence[Array], *, dtype=None
 ) -> Array:
-    """An array of what each device has, in the order of the mesh; they share their memory with it.
+    """An array of what each device of this process has, in the order of the mesh; they share their memory with it.
 
     >>> import functorch_core as fc
     >>> mesh = fc.make_mesh((1,), ("x",))
@@ -173,9 +173,10 @@ def make_array_from_single_device_arrays(
     Array([1., 1.], dtype=float32)
     """
     sharding = named(sharding, "make_array_from_single_device_arrays")
-    local, devices = sharding.shard_shape(shape), list(sharding.mesh.devices.flat)
+    local, mesh = sharding.shard_shape(shape), sharding.mesh
+    devices = [mesh.devices.flat[i] for i in mesh.here]
     if len(arrays) != len(devices):
-        raise ValueError(f"{len(arrays)} arrays for a mesh of {len(devices)} devices: one is needed for each")
+        raise ValueError(f"{len(arrays)} arrays for {len(devices)} devices of {mesh} here: one is needed for each")
     for a in arrays:
         if a.shape != local:
             raise ValueError(f"a part has shape {a.shape}; {sharding} of an array {tuple(shape)} has {local}")
@@ -193,7 +194,8 @@ def make_array_from_callback(shape: Sequence[int], sharding, data_callback: Call
     Array([0., 1., 2.], dtype=float64)
     """
     sharding = named(sharding, "make_array_from_callback")
-    parts = [wrap(as_value(np.asarray(data_callback(index)))) for index in sharding.indices(tuple(shape))]
+    indices = list(sharding.indices(tuple(shape)))
+    parts = [wrap(as_value(np.asarray(data_callback(indices[i])))) for i in sharding.mesh.here]
     return make_array_from_single_device_arrays(shape, sharding, parts)
 
 
@@ -202,7 +204,9 @@ Array.addressable_shards = property(addressable_shards, doc="What each device ha
 Array.is_fully_replicated = property(
     lambda x: array_sharding(x).is_fully_replicated, doc="Whether each of its devices has the whole array."
 )
-Array.is_fully_addressable = property(lambda x: True, doc="Whether all its devices are of this process.")
+Array.is_fully_addressable = property(
+    lambda x: array_sharding(x).is_fully_addressable, doc="Whether all its devices are of this process."
+)
 Array.devices = lambda x: array_sharding(x).device_set
 Array.devices.__doc__ = "The devices that have parts of the array."
 Array.addressable_data = lambda x, index: addressable_shards(x)[index].data

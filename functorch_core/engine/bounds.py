@@ -25,7 +25,7 @@ from ..core.trace import Traced
 from .deferred import Check, check_later, check_unit
 from .ranges import moved, range_of
 from .recorder import is_internal
-from .value import Value, is_absent
+from .value import ABSENT, SHARDED, Value
 
 HOST_SIZE = 1 << 20  # index buffers of more elements are checked where they are used, not here
 
@@ -47,7 +47,7 @@ def check(
     If it fails when a value is read, what depends on it cannot be read, then or later: what is
     computed after this call from the indices, or from what they were computed from, `watched`; and
     what was computed from them before, the `results`."""
-    if not index.aval.size or is_absent(index) or isinstance(index, Traced):  # in a trace they are clipped
+    if not index.aval.size or _is_elsewhere(index) or isinstance(index, Traced):  # in a trace they are clipped
         return
     lowest = -size if negative else 0
     found: tuple[float, float] | None = extent_of(index, ignore)
@@ -66,9 +66,14 @@ def check(
         _look(array, lowest, size, failure, ignore)
 
 
+def _is_elsewhere(value: Value) -> bool:
+    """Whether a value has no data, or has them on several devices, whose programs clip indices."""
+    return value.recording is ABSENT or value.recording is SHARDED
+
+
 def check_nonzero(value: Value, failure: Callable[[int], Exception], what: str) -> None:
     """Raise failure(0), now or when a value is read, if an integer is zero; see `check`."""
-    if not value.aval.size or is_absent(value) or isinstance(value, Traced):
+    if not value.aval.size or _is_elsewhere(value) or isinstance(value, Traced):
         return
     found = extent_of(value)
     if found is None:

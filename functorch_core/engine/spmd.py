@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from .. import primitives as p
 from .. import xla
 from ..core.graph import Graph
 from ..core.lowering import lower
-from ..core.trace import outside_traces
+from ..core.trace import Builder, outside_traces
 from .compiling import without_passing_through
 from .errors import RecompileError
 from .modes import log, settings
@@ -118,8 +119,38 @@ def moved(value: Value, sharding: xla.NamedSharding) -> Value:
     return from_sharded(laid(value, sharding))
 
 
-def run(unit: Unit, operands: Sequence[Any]) -> Any:
-    """The results of a call of which some operands lie on several devices: these devices compute it."""
+def all_moved(values: Sequence[Value], shardings: Sequence[xla.NamedSharding]) -> list[Value]:
+    """Values that lie on one mesh, each lying as its sharding says; one program for all."""
+    found = tuple([sharding_of(v) for v in values])
+    program = _mover_of_all(tuple([v.aval for v in values]), found, tuple(shardings))
+    return [from_sharded(b) for b in program([v.data for v in values])]
+
+
+@functools.lru_cache(maxsize=1024)
+def _mover_of_all(avals: tuple[Any, ...], found: Shardings, wanted: Shardings) -> Program:
+    places = list(range(len(avals)))
+    assert wanted[0] is not None
+    return compile_for_mesh(Graph("move", places, [], places, list(avals)), wanted[0].mesh, found, wanted, "FSDP")
+
+
+def all_summed(values: Sequence[Value], shardings: Sequence[xla.NamedSharding]) -> list[Value]:
+    """The sums along the first dimension of values that lie on one mesh, as the shardings say; one program."""
+    found = tuple([sharding_of(v) for v in values])
+    program = _summer(tuple([v.aval for v in values]), found, tuple(shardings))
+    return [from_sharded(b) for b in program([v.data for v in values])]
+
+
+@functools.lru_cache(maxsize=1024)
+def _summer(avals: tuple[Any, ...], found: Shardings, wanted: Shardings) -> Program:
+    with outside_traces(), Builder("sum") as builder:
+        graph = builder.finish([p.reduce_sum(builder.input(a), axes=(0,)) for a in avals])
+    assert wanted[0] is not None
+    return compile_for_mesh(graph, wanted[0].mesh, found, wanted, "FSDP")
+
+
+def run(unit: Unit, operands: Sequence[Any], olds: Sequence[int | None] = ()) -> Any:
+    """The results of a call of which some operands lie on several devices: these devices compute it. Result number i
+    is to lie as operand olds[i] does, over which it is written."""
     values = [
         x if isinstance(x, Value) else from_numpy(np.asarray(x, SCALAR_AVALS[x.__class__].dtype)) for x in operands
     ]
@@ -127,15 +158,26 @@ def run(unit: Unit, operands: Sequence[Any]) -> Any:
     assert mesh is not None
     whole = xla.NamedSharding(mesh, xla.PartitionSpec())
     shardings = tuple([sharding_of(v) or whole for v in values])
-    program = _program_of(unit, mesh, shardings)
+    wanted = tuple([None if i is None else shardings[i] for i in olds])
+    program = _program_of(unit, mesh, shardings, wanted)
     outs = [from_sharded(b) for b in program([laid(v, s) for v, s in zip(values, shardings)])]
     return outs if unit.multiple else outs[0]
 
 
 @functools.lru_cache(maxsize=4096)
-def _program_of(unit: Unit, mesh: xla.Mesh, shardings: Shardings) -> Program:
+def _program_of(unit: Unit, mesh: xla.Mesh, shardings: Shardings, wanted: Shardings) -> Program:
     graph = unit.graph
-    return compile_for_mesh(graph, mesh, shardings, [None] * len(graph.outputs), "called on several devices")
+    outs = wanted or (None,) * len(graph.outputs)
+    return compile_for_mesh(graph, mesh, shardings, outs, "called on several devices")
+
+
+def by_mesh(values: Sequence[Value]) -> list[list[int]]:
+    """The numbers of the values that lie on the same devices."""
+    found: dict[Any, list[int]] = {}
+    for i, value in enumerate(values):
+        sharding = sharding_of(value)
+        found.setdefault(None if sharding is None else sharding.mesh, []).append(i)
+    return list(found.values())
 
 
 hooks.on_mesh = run

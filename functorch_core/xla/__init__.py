@@ -47,12 +47,14 @@ from .mesh import (
     SingleDeviceSharding,
     assemble,
     current_mesh,
+    put_parts,
     put_sharded,
     sharding_of,
     shards_of,
 )
 from .mesh_program import MeshProgram, compile_for_mesh
 from .options import FAST_COMPILE, choose_options
+from .processes import all_devices
 from .threads import threads_wanted
 
 

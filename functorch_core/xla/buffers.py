@@ -26,6 +26,9 @@ from .device import Device, default_device, device_of_handle
 from .errors import ExecutionError, fail
 from .mesh import sharding_of, shards_of
 
+ELSEWHERE = """an array of shape {shape} lies on devices of several processes, {sharding}: only parts of it are here.
+    Read the parts, x.addressable_shards, or lay it whole on all, fc.device_put(x, NamedSharding(mesh, P())), first.
+    A distributed tensor is made whole by x.full_tensor()."""
 _OBJECT = np.dtype(object)
 _PACKED = np.dtype(np.uint32)  # what complex32 is stored as, among others
 
@@ -92,6 +95,8 @@ def gathered(buffer: Buffer) -> np.ndarray:
     parts = shards_of(buffer)
     if sharding.is_fully_replicated:
         return to_numpy(parts[0])
+    if not sharding.is_fully_addressable:
+        raise ExecutionError(ELSEWHERE.format(shape=tuple(shape), sharding=sharding))
     out = np.empty(shape, buffer.aval.element)
     seen = set()
     for index, part in zip(sharding.indices(shape), parts):

@@ -28,10 +28,13 @@ AFTER_FORK = (
 class Device:
     """One PJRT device. There is one object per device, so devices compare and hash by identity."""
 
-    __slots__ = ("platform", "id", "kind", "_client", "_handle", "_sharding", "_list", "_targets")
+    __slots__ = ("platform", "id", "kind", "process_index", "is_here") + (
+        "_client", "_handle", "_sharding", "_list", "_targets"
+    )  # fmt: skip
 
-    def __init__(self, platform: str, client: Any, handle: Any) -> None:
+    def __init__(self, platform: str, client: Any, handle: Any, is_here: bool = True) -> None:
         self.platform = platform
+        self.process_index, self.is_here = handle.process_index, is_here  # of several processes
         self.id = handle.id
         self.kind = handle.device_kind
         self._client = client
@@ -90,9 +93,12 @@ def _start_cpu() -> Any:
     memory.keep_freed_memory()
     threads.tell_xla()
     chosen = os.environ.get("FUNCTORCH_CPU_ASYNC", "1" if _asynchronous else "0")
-    return binding.make_cpu_client(
-        asynchronous=chosen == "1", num_devices=int(os.environ.get("FUNCTORCH_CPU_DEVICES", "1"))
-    )
+    return binding.make_cpu_client(asynchronous=chosen == "1", num_devices=cpu_devices_wanted())
+
+
+def cpu_devices_wanted() -> int:
+    """Into how many devices the CPU is divided."""
+    return int(os.environ.get("FUNCTORCH_CPU_DEVICES", "1"))
 
 
 def _start_cuda() -> Any:
@@ -184,6 +190,15 @@ def device_of_handle(handle: Any) -> Device:
         return _by_handle[handle]
     except KeyError:
         raise ValueError(f"device {handle} belongs to a client that this library did not start") from None
+
+
+def adopt(platform: str, client: Any) -> tuple[Device, ...]:
+    """The Devices of a client of several processes, by process."""
+    here = {handle.id for handle in client.local_devices()}
+    handles = sorted(client.devices(), key=lambda h: (h.process_index, h.id))
+    found = tuple([Device(platform, client, h, h.id in here) for h in handles])
+    _by_handle.update((device._handle, device) for device in found)
+    return found
 
 
 # ---- fork ----------------------------------------------------------------------------------------

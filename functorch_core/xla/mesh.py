@@ -34,7 +34,7 @@ class Mesh:
     As a context it is the mesh of `with_sharding_constraint(x, PartitionSpec(...))`.
     """
 
-    __slots__ = ("devices", "axis_names", "_key", "_list", "__weakref__")
+    __slots__ = ("devices", "axis_names", "here", "_key", "_list", "__weakref__")
 
     def __init__(self, devices: Any, axis_names: Sequence[str] | str) -> None:
         grid = np.empty(np.shape(devices), object)
@@ -51,6 +51,7 @@ class Mesh:
         self.devices, self.axis_names = grid, names
         self._key = (names, grid.shape, tuple(grid.flat))
         self._list = binding.DeviceList(tuple([d._handle for d in grid.flat]))
+        self.here = [i for i, d in enumerate(grid.flat) if d.is_here]  # the places of this process's devices
 
     @property
     def shape(self) -> OrderedDict[str, int]:
@@ -71,6 +72,11 @@ class Mesh:
     def empty(self) -> bool:
         """Whether there is no device."""
         return not self.devices.size
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all devices are of this process."""
+        return len(self.here) == self.size
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mesh) and other._key == self._key
@@ -213,7 +219,7 @@ class NamedSharding:
     @property
     def is_fully_addressable(self) -> bool:
         """Whether all devices are of this process."""
-        return True
+        return self.mesh.is_here
 
     def is_equivalent_to(self, other: object, ndim: int) -> bool:
         """Whether an array of so many dimensions lies on the devices in the same way."""
@@ -313,8 +319,10 @@ def hlo_sharding(sharding: NamedSharding, ndim: int) -> Any:
 def buffer_sharding(sharding: NamedSharding, ndim: int) -> binding.MeshSharding:
     """What a buffer on several devices has for its sharding; `named` is the NamedSharding."""
     mesh = sharding.mesh
-    made = binding.MeshSharding(mesh._list, hlo_sharding(sharding, ndim))
+    kind = binding.MeshSharding if mesh.is_here else binding.ProcessSharding
+    made = kind(mesh._list, hlo_sharding(sharding, ndim))
     made.named, made.handles = sharding, tuple([d._handle for d in mesh.devices.flat])
+    made.mine = tuple([made.handles[i] for i in mesh.here])
     return made
 
 
@@ -324,23 +332,31 @@ def sharding_of(buffer: Buffer) -> NamedSharding | None:
 
 
 def put_sharded(array: np.ndarray, sharding: NamedSharding) -> Buffer:
-    """Put the parts of a NumPy array on the devices of a mesh."""
+    """Put the parts of a NumPy array on the devices of a mesh; each process those on its own."""
     sharding.check(array.shape, "device_put")
     array = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     aval = aval_of(array.shape, array.dtype)
     stored = array if aval.dtype is aval.element else array.view(aval.dtype)
-    shards = [np.array(stored[i], order="C") for i in sharding.indices(array.shape)]  # of their own
+    indices = list(sharding.indices(array.shape))
+    shards = [np.array(stored[indices[i]], order="C") for i in sharding.mesh.here]  # of their own
     return binding.put_shards(aval, buffer_sharding(sharding, array.ndim), shards)
 
 
+def put_parts(shape: Sequence[int], sharding: NamedSharding, parts: Sequence[np.ndarray]) -> Buffer:
+    """A buffer on several devices, of the NumPy arrays for those of this process."""
+    aval = aval_of(tuple(shape), parts[0].dtype)
+    stored = [p if aval.dtype is aval.element else p.view(aval.dtype) for p in parts]
+    return binding.put_shards(aval, buffer_sharding(sharding, len(shape)), [np.array(p, order="C") for p in stored])
+
+
 def assemble(shape: Sequence[int], sharding: NamedSharding, parts: Sequence[Buffer]) -> Buffer:
-    """A buffer on several devices made of one of each, which share their memory."""
+    """A buffer on several devices made of one of each of this process's, which share their memory."""
     aval = aval_of(tuple(shape), parts[0].aval.element)
     return binding.join_shards(aval, buffer_sharding(sharding, len(shape)), parts)
 
 
 def shards_of(buffer: Buffer) -> list[Buffer]:
-    """What each device has, as a buffer of its own, in the order of the mesh."""
+    """What each device of this process has, as a buffer of its own, in the order of the mesh."""
     sharding = buffer._sharding
     aval = aval_of(sharding.named.shard_shape(buffer.aval.shape), buffer.aval.element)
-    return binding.split_shards(buffer, aval, [_device.device_of_handle(h)._sharding for h in sharding.handles])
+    return binding.split_shards(buffer, aval, [_device.device_of_handle(h)._sharding for h in sharding.mine])

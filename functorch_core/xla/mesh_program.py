@@ -38,6 +38,15 @@ class MeshProgram:
         """The optimised HLO that each device runs."""
         return self._loaded.hlo_modules()[0].to_string()
 
+    def memory_stats(self) -> dict[str, int]:
+        """The bytes that one device needs for a run: 'arguments', 'results', 'temporaries'."""
+        found = self._loaded.get_compiled_memory_stats()
+        return {
+            "arguments": found.argument_size_in_bytes,
+            "results": found.output_size_in_bytes,
+            "temporaries": found.temp_size_in_bytes,
+        }
+
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate of what one device does: 'flops', 'bytes accessed', ..."""
         return dict(self._loaded.cost_analysis())

@@ -8,6 +8,7 @@ after it has computed. Tensors are exchanged through host memory.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -15,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from . import binding
+from . import binding, memory
 from .binding import aval_of
+from .device import Device, adopt
+from .device import devices as own_devices
 from .dtypes import mlir_type as tensor_of
 from .errors import ExecutionError, compile_error
 
@@ -34,15 +37,16 @@ REDUCTIONS = {
 
 
 class Runtime:
-    """This process among `size` others. The one of rank 0 runs the service, at `address`."""
+    """This process among `size` others, with some CPU devices. The one of rank 0 runs the service, at `address`."""
 
-    def __init__(self, address: str, rank: int, size: int, timeout: float) -> None:
-        self.rank, self.size, self.timeout = rank, size, timeout
+    def __init__(self, address: str, rank: int, size: int, timeout: float, n_devices: int = 1) -> None:
+        self.rank, self.size, self.timeout, self.n_devices = rank, size, timeout, n_devices
         self.service = binding.runtime_service(address, size) if rank == 0 else None
         self.client = binding.runtime_client(address, rank, int(timeout))
+        for kept in (self.client, self.service):  # freed while their threads run, they end the process with SIGABRT
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
         self._lock = threading.Lock()
-        self._devices: list[Any] | None = None
-        self._xla: Any = None
+        self._devices: tuple[Device, ...] | None = None
         self._barriers = 0
 
     # ---- the key-value store
@@ -88,17 +92,25 @@ class Runtime:
 
     # ---- devices
 
-    def devices(self) -> list[Any]:
-        """A CPU device of each process, by rank. The first call waits for all."""
+    def devices(self) -> tuple[Device, ...]:
+        """The CPU devices of all processes, by rank. The first call waits for all."""
         with self._lock:
             if self._devices is None:
-                self._xla = binding.make_joined_cpu_client(self.client, self.rank, self.size)
-                self._devices = sorted(self._xla.devices(), key=lambda d: d.process_index)
+                memory.keep_freed_memory()
+                client = binding.make_joined_cpu_client(self.client, self.rank, self.size, self.n_devices)
+                self._devices = adopt("cpu", client)
             return self._devices
+
+    def first_devices(self) -> list[Any]:
+        """A CPU device of each process, by rank, as jaxlib's."""
+        found: dict[int, Any] = {}
+        for device in self.devices():
+            found.setdefault(device.process_index, device._handle)
+        return [found[rank] for rank in range(self.size)]
 
     def close(self) -> None:
         """Leave."""
-        self._devices = self._xla = None
+        self._devices = None
         with contextlib.suppress(binding.RuntimeFailure):  # the others may be gone
             self.client.shutdown()
             if self.service is not None:
@@ -110,7 +122,8 @@ class Communicator:
 
     def __init__(self, runtime: Runtime, ranks: Sequence[int]) -> None:
         self.runtime, self.ranks = runtime, tuple(ranks)
-        devices = runtime.devices()
+        devices = runtime.first_devices()
+        self._client = runtime.devices()[0]._client
         self._handles = [devices[r] for r in self.ranks]
         self._mine = [devices[runtime.rank]]
         self._list = binding.DeviceList(tuple(self._handles))
@@ -129,7 +142,7 @@ class Communicator:
             program = self._programs[key] = self._compile(what, x, out_shape, options)
         execute, handler = program
         n = len(self.ranks)
-        put = binding.put_shards_of(aval_of((n, *x.shape), x.dtype), self._sharding, [x[None]], self._mine)
+        put = binding.put_shards(aval_of((n, *x.shape), x.dtype), self._sharding, [x[None]])
         try:
             (out,) = execute([put]).consume_with_handlers([handler])
             out.block_until_ready()
@@ -146,7 +159,7 @@ class Communicator:
         text = _module(what, n, {name: tensor_of(shape, x.dtype) for name, shape in kinds.items()}, options)
         chosen = binding.replica_options([d.id for d in self._handles])
         try:
-            loaded = self.runtime._xla.compile_and_load(text, self._list, chosen)
+            loaded = self._client.compile_and_load(text, self._list, chosen)
         except RuntimeError as error:
             raise compile_error(error, text, what) from None
         (handler,) = binding.result_handlers((aval_of((n, *out_shape), x.dtype),), self._sharding)
@@ -197,10 +210,16 @@ def joined() -> Runtime | None:
     return _current()[-1] if _current() else None
 
 
-def join(address: str, rank: int, size: int, timeout: float = 300.0) -> Runtime:
+def all_devices() -> tuple[Device, ...]:
+    """The devices of all processes: without others those of the default platform."""
+    runtime = joined()
+    return own_devices() if runtime is None else runtime.devices()
+
+
+def join(address: str, rank: int, size: int, timeout: float = 300.0, n_devices: int = 1) -> Runtime:
     """Join the processes whose service is at host:port; waits for it. ExecutionError after the timeout."""
     try:
-        runtime = Runtime(address, rank, size, timeout)
+        runtime = Runtime(address, rank, size, timeout, n_devices)
     except binding.RuntimeFailure as error:
         raise ExecutionError(
             f"process {rank} of {size} could not join the others at {address} within {timeout:g} s: "

@@ -201,8 +201,8 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation whose statistics are those of all processes. Training it in several processes raises
-    NotImplementedError; in one it is BatchNorm."""
+    """Batch normalisation whose statistics in training are those of the batches of all processes of a group, which
+    may have different sizes. In one process it is BatchNorm."""
 
     def __init__(
         self,
@@ -223,17 +223,48 @@ class SyncBatchNorm(_BatchNorm):
     def _check_input_dim(self, input):
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
-        if (
-            self.training
-            and torch.distributed.is_initialized()
-            and torch.distributed.get_world_size(self.process_group) > 1
-        ):
-            raise NotImplementedError(
-                "torch.nn.SyncBatchNorm of several processes is not implemented by functorch-core; BatchNorm takes "
-                "each process's own statistics"
-            )
         if input.shape[1] == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def forward(self, input):
+        """The normalised input."""
+        distributed = torch.distributed
+        of_batch = self.training or (self.running_mean is None and self.running_var is None)
+        if not of_batch or not distributed.is_initialized() or distributed.get_world_size(self.process_group) == 1:
+            return super().forward(input)
+        self._check_input_dim(input)
+        count, mean, var = self._statistics(input)
+        if self.training and self.track_running_stats:
+            self._follow(mean.detach(), var.detach(), count.detach())
+        shape = (1, -1) + (1,) * (input.dim() - 2)
+        scale = torch.rsqrt(var + self.eps)
+        shift = -mean * scale
+        if self.affine:
+            scale, shift = scale * self.weight, shift * self.weight
+            shift = shift if self.bias is None else shift + self.bias
+        return (input * scale.view(shape) + shift.view(shape)).to(input.dtype)
+
+    def _statistics(self, input):
+        """How many elements a channel has in all processes, their mean and variance."""
+        wide = input if input.element_size() >= 4 else input.float()
+        dims = [d for d in range(input.dim()) if d != 1]
+        count = wide.new_full((1,), input.numel() / input.shape[1])
+        var, mean = torch.var_mean(wide, dims, correction=0)
+        own = torch.cat([count, mean, var])
+        rows = torch.stack(torch.distributed.nn.functional.all_gather(own, self.process_group))
+        counts, means, variances = rows.split([1, input.shape[1], input.shape[1]], 1)
+        total = counts.sum()
+        mean = (counts * means).sum(0) / total
+        return total, mean, (counts * (variances + (means - mean) ** 2)).sum(0) / total
+
+    def _follow(self, mean, var, count):
+        factor = 0.0 if self.momentum is None else self.momentum
+        self.num_batches_tracked.add_(1)
+        if self.momentum is None:
+            factor = 1.0 / float(self.num_batches_tracked)
+        with no_grad():
+            self.running_mean.lerp_(mean.to(self.running_mean.dtype), factor)
+            self.running_var.lerp_((var * count / (count - 1)).to(self.running_var.dtype), factor)
 
     @classmethod
     def convert_sync_batchnorm(cls, module, process_group=None):

@@ -8,11 +8,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ... import torch
-from ...engine import to_numpy
-from ...torch.tape.modes import no_grad
+from ...torch.tape.modes import no_grad, state
 from ...torch.tape.passes import queue_callback
-from ...torch.tensors.base import from_array
 from .data_parallel import DataParallel
+
+Join = torch.distributed.algorithms.join.Join
+GradBucket = torch.distributed.buckets.GradBucket
 
 NO_PARAMETERS = (
     "DistributedDataParallel is not needed when a module doesn't have any parameters that require a gradient."
@@ -25,7 +26,7 @@ UNUSED = (
 )
 
 
-class DistributedDataParallel(DataParallel):
+class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Joinable):
     """Calls its module. After each backward pass a parameter's gradient is the mean of those of all processes.
 
     The module begins as that of the first process, whose buffers (with `broadcast_buffers`) go to the others before
@@ -57,12 +58,14 @@ class DistributedDataParallel(DataParallel):
         if process_group is None:
             process_group = torch.distributed.distributed_c10d._get_default_group()
         super().__init__(module, device_ids, output_device, dim)
+        torch.distributed.algorithms.join.Joinable.__init__(self)
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError(NO_PARAMETERS)
         self.process_group, self.broadcast_buffers = process_group, broadcast_buffers
         self.find_unused_parameters = find_unused_parameters
         self.static_graph, self.require_backward_grad_sync = static_graph, True
         self._averaging = False  # whether the backward pass that runs will end with it
+        self._by_running = 0  # in `join`, what averages are divided by in place of all processes
         self._hook: tuple | None = None
         if process_group.size() > 1:
             if init_sync:
@@ -71,17 +74,21 @@ class DistributedDataParallel(DataParallel):
                 if p.requires_grad:
                     p.register_post_accumulate_grad_hook(self._ready)
 
-    def _follow_first(self, tensors):
-        root = self.process_group.ranks[0]
+    def _follow_first(self, tensors, root: int | None = None):
+        root = self.process_group.ranks[root or 0]
         for t in tensors:
             torch.distributed.broadcast(t.detach(), root, self.process_group)
 
     def forward(self, *inputs, **kwargs):
         """The module's result."""
         several = self.process_group.size() > 1
-        if several and self.broadcast_buffers and self.training and self.require_backward_grad_sync:
-            self._follow_first(self.module.buffers())
+        root = self._tell_joined() if several and self._join_config.enable else 0
+        if several and self._follows_buffers():
+            self._follow_first(self.module.buffers(), root)
         return super().forward(*inputs, **kwargs)
+
+    def _follows_buffers(self) -> bool:
+        return self.broadcast_buffers and self.training and self.require_backward_grad_sync
 
     def _ready(self, parameter):
         """A parameter has its gradient: at the end of this backward pass all are averaged."""
@@ -108,25 +115,25 @@ class DistributedDataParallel(DataParallel):
         for p in parameters:
             by_dtype.setdefault(p.dtype, []).append(p)
         for group in by_dtype.values():
-            arrays = [np.zeros(p.shape, np.float32) if p.grad is None else to_numpy(p.grad._read()) for p in group]
-            flat = from_array(np.concatenate([a.reshape(-1) for a in arrays]).astype(arrays[0].dtype))
-            mean = self._mean(flat)
-            with no_grad():
-                start = 0
-                for p in group:
-                    part = mean[start : start + p.numel()].view(p.shape)
-                    start += p.numel()
-                    if p.grad is None:
-                        p.grad = part.clone()
-                    else:
-                        p.grad.copy_(part)
+            grads = [p.detach() * 0 if p.grad is None else p.grad for p in group]
+            self._keep(group, self._mean(torch.cat([g.reshape(-1) for g in grads]).detach(), group))
 
-    def _mean(self, flat):
+    def _keep(self, group, mean):
+        with no_grad():
+            for p, part in zip(group, mean.split([p.numel() for p in group])):
+                if p.grad is None:
+                    p.grad = part.view(p.shape).clone()
+                else:
+                    p.grad.copy_(part.view(p.shape))
+
+    def _mean(self, flat, group):
         if self._hook is not None:
             state, hook = self._hook
-            return hook(state, GradBucket(flat)).wait()
-        torch.distributed.all_reduce(flat, torch.distributed.ReduceOp.AVG, self.process_group)
-        return flat
+            mean = hook(state, GradBucket(flat, group)).wait()
+        else:
+            torch.distributed.all_reduce(flat, torch.distributed.ReduceOp.AVG, self.process_group)
+            mean = flat
+        return mean * (self.process_group.size() / self._by_running) if self._by_running else mean
 
     @contextlib.contextmanager
     def no_sync(self):
@@ -137,21 +144,61 @@ class DistributedDataParallel(DataParallel):
         finally:
             self.require_backward_grad_sync = before
 
-    @contextlib.contextmanager
+    # ---- uneven inputs
+
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
     ):
-        """Context for different numbers of inputs, which only one process can have."""
-        if enable and self.process_group.size() > 1:
-            raise NotImplementedError(
-                "DistributedDataParallel.join of several processes is not implemented by functorch-core; give each "
-                "process as many batches (DistributedSampler does)"
-            )
-        yield
+        """Context for training where processes have different numbers of batches: those that have none left take part
+        in averages with zeros, which are divided by the number of all processes, or of those that have some."""
+        return Join(
+            [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
+        )
 
-    def join_hook(self, **kwargs):
-        """What joined processes do in place of this one's collectives: nothing."""
-        return None
+    def join_hook(self, divide_by_initial_world_size: bool = True, **kwargs):
+        """What joined processes do: the collectives of a forward and a backward pass, with zeros."""
+        self._divides_by_all = divide_by_initial_world_size
+        return _JoinHook(self)
+
+    @property
+    def join_device(self):
+        """Where the parameters are."""
+        return next(self.module.parameters()).device
+
+    @property
+    def join_process_group(self):
+        """The processes that average."""
+        return self.process_group
+
+    def _tell_joined(self) -> int:
+        """Tell processes without inputs what this one is about to do; the process whose buffers count."""
+        work = Join.notify_join_context(self)
+        if work is not None and not self._divides_by_all:
+            self._by_running = int(work.result()[0].item())
+        will_average = self.require_backward_grad_sync and state.enabled
+        return self._agreed(self.process_group.rank(), will_average, self._follows_buffers())[0]
+
+    def _agreed(self, *flags) -> list[int]:
+        """The greatest of what the processes say."""
+        flags = np.asarray([int(f) for f in flags])
+        return [int(f) for f in self.process_group.run("all_reduce", flags, kind="max")]
+
+    def _shadow(self):
+        """Take part in what a process with inputs does for one batch. The averages become the gradients: an optimizer
+        that updates a part of the parameters needs them."""
+        if not self._divides_by_all:
+            self._by_running = self._join_config.running
+        root, averages, follows = self._agreed(-1, 0, 0)
+        if follows:
+            self._follow_first(self.module.buffers(), root)
+        if averages:
+            named = [p for p in self.module.parameters() if p.requires_grad]
+            if self.find_unused_parameters:
+                anywhere = self.process_group.run("all_reduce", np.zeros(len(named), np.uint8), kind="max")
+                named = [p for p, used in zip(named, anywhere) if used]
+            for p in named:
+                p.grad = None
+            self._average_of(named)
 
     def register_comm_hook(self, state, hook: Callable) -> None:
         """Let hook(state, bucket), which returns a future of a tensor, average the gradients in bucket.buffer()."""
@@ -162,27 +209,21 @@ class DistributedDataParallel(DataParallel):
         self._hook = (state, hook)
 
 
-class GradBucket:
-    """The gradients of all parameters of one dtype, for a communication hook."""
+class _JoinHook(torch.distributed.algorithms.join.JoinHook):
+    def __init__(self, ddp: DistributedDataParallel):
+        self.ddp = ddp
 
-    def __init__(self, flat):
-        self._flat = flat
+    def main_hook(self):
+        """Shadow one iteration of a process that has inputs."""
+        self.ddp._shadow()
 
-    def buffer(self):
-        """The gradients, one after the other."""
-        return self._flat
-
-    def set_buffer(self, tensor):
-        """Put others in their place."""
-        self._flat = tensor
-
-    def index(self) -> int:
-        """0."""
-        return 0
-
-    def is_last(self) -> bool:
-        """True."""
-        return True
+    def post_hook(self, is_last_joiner: bool):
+        """The module becomes that of a process that trained to the end."""
+        ddp = self.ddp
+        ddp._by_running = 0
+        if ddp.process_group.size() > 1:
+            (root,) = ddp._agreed(ddp.process_group.rank() if is_last_joiner else -1)
+            ddp._follow_first([*ddp.module.parameters(), *ddp.module.buffers()], root)
 
 
 __all__ = ["DistributedDataParallel"]

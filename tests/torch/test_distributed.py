@@ -16,11 +16,13 @@ ROOT = Path(__file__).parents[2]
 dist = torch.distributed
 
 
-def launch(program: str, *args: str, n: int = 2, options=(), limit: float = 240) -> subprocess.CompletedProcess:
+def launch(
+    program: str, *args: str, n: int = 2, options=(), limit: float = 240, devices: int = 1
+) -> subprocess.CompletedProcess:
     """Run a program in n processes."""
     command = [sys.executable, "-m", "functorch_core.torch.distributed.run", f"--nproc-per-node={n}", *options]
     command += [str(PROGRAMS / program), *map(str, args)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FUNCTORCH_CPU_DEVICES": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FUNCTORCH_CPU_DEVICES": str(devices)}
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit, cwd=ROOT)
 
 
@@ -28,6 +30,21 @@ def launch(program: str, *args: str, n: int = 2, options=(), limit: float = 240)
 @pytest.mark.parametrize("n", [2, 4])
 def test_collectives(n):
     done = launch("collectives.py", n=n)
+    assert done.returncode == 0, done.stderr
+    assert all(f"rank {r} of {n}: all as wanted" in done.stdout for r in range(n)), done.stdout
+
+
+@pytest.mark.slow
+def test_arrays_over_the_devices_of_two_processes():
+    done = launch("arrays.py", devices=2)
+    assert done.returncode == 0, done.stderr
+    assert all(f"rank {r} of 2: all as wanted" in done.stdout for r in range(2)), done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program, n", [("algorithms.py", 2), ("placements.py", 2), ("two_dimensions.py", 4)])
+def test_training_of_several_processes_is_that_of_one(program, n):
+    done = launch(program, n=n)
     assert done.returncode == 0, done.stderr
     assert all(f"rank {r} of {n}: all as wanted" in done.stdout for r in range(n)), done.stdout
 
@@ -43,6 +60,15 @@ def test_data_parallel_training_is_that_of_one_process(args):
     one, two = (losses(launch("training.py", *args, n=n)) for n in (1, 2))
     assert len(one) == 50 and one[-1] < one[0]
     assert two == pytest.approx(one, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_four_processes_is_gone_on_from_by_two_and_by_one(tmp_path):
+    found = [loss for n in (4, 2, 1) for loss in losses(launch("checkpoints.py", tmp_path / "parts", 2, n=n))]
+    wanted = losses(launch("checkpoints.py", tmp_path / "whole", 6, n=1))
+    assert found == pytest.approx(wanted, rel=1e-5, abs=1e-5)
+    ended, alone = (torch.load(tmp_path / name / "full.pt") for name in ("parts", "whole"))
+    assert all(torch.allclose(ended[k], alone[k], atol=1e-4) for k in alone)
 
 
 @pytest.mark.slow

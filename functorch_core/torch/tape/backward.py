@@ -199,7 +199,12 @@ def ones_like(tensor: Tensor) -> Tensor:
         return active.levels.ones_like(tensor)
     a = tensor._read().aval
     on_meta = active.meets_meta and is_meta(tensor)
-    return meta_tensor(a.shape, a.dtype) if on_meta else from_array(np.ones(a.shape, a.dtype))
+    if on_meta:
+        return meta_tensor(a.shape, a.dtype)
+    made = from_array(np.ones(a.shape, a.dtype))
+    if active.distributed is not None:
+        made._value = active.distributed.beside(tensor, made._value)
+    return made
 
 
 def _root_grad(i: int, y, g):

@@ -43,7 +43,7 @@ NO_COPY = (NoData, NO_DATA)
 
 def without_data(a: Aval) -> Value:
     """A value of this aval that has no data."""
-    active.meets_meta = True
+    active.meets_meta = active.rewrites = True
     return absent(a)
 
 

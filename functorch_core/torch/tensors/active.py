@@ -24,6 +24,8 @@ class Active:
         "births",
         "marks_inference",
         "meets_meta",
+        "rewrites",
+        "distributed",
         "lay_out",
         "like_parameter",
         "observer",
@@ -56,6 +58,10 @@ class Active:
         self.marks_inference = False
         # tape/meta.py, from the first tensor on the meta device on: views and writes ask for those.
         self.meets_meta = False
+        # whether tensors are there whose writes are to be changed: those of the meta device, and distributed ones
+        self.rewrites = False
+        # compat/distributed/tensor, from the first tensor over a mesh on: what knows of these
+        self.distributed = None
         # views/memory_order.py, always: gives a result the strides that follow from its operands'.
         self.lay_out = None
         # views/memory_order.py, always: lets a fresh gradient lie in memory as its leaf does.

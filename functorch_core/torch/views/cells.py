@@ -602,8 +602,8 @@ def assign(tensor: Tensor, new: Tensor, captured: bool = False, checked: bool = 
     """Give `tensor` the value (and history) of `new`, which has its shape and dtype: x.op_()."""
     if not checked:
         check_writable(tensor, True, captured, op)
-    if active.meets_meta:
-        new = on_device_of(tensor, new)
+    if active.rewrites:
+        new = _rewritten(tensor, new)
     if tensor._level is not None or new._level is not None:
         return active.levels.assign(tensor, new)
     alias = tensor._view
@@ -620,6 +620,13 @@ def assign(tensor: Tensor, new: Tensor, captured: bool = False, checked: bool = 
         alias.check_history()
     _write_through(tensor, alias, new, value)
     return tensor
+
+
+def _rewritten(tensor: Tensor, new: Tensor) -> Tensor:
+    """What is to be assigned, where the tensor is: without data, or over several devices."""
+    if active.meets_meta:
+        new = on_device_of(tensor, new)
+    return new if active.distributed is None else active.distributed.written(tensor, new)
 
 
 def _take_edge(tensor: Tensor, new: Tensor):

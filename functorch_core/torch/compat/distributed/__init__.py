@@ -7,6 +7,7 @@ not there raises at its use.
 from __future__ import annotations
 
 from ... import _missing
+from .buckets import GradBucket
 from .collectives import (
     P2POp,
     all_gather,
@@ -36,6 +37,7 @@ from .collectives import (
     send,
     send_object_list,
 )
+from .device_mesh import DeviceMesh, init_device_mesh
 from .group import (
     Backend,
     GroupMember,
@@ -74,5 +76,23 @@ DistNetworkError = type("DistNetworkError", (DistError,), {"__module__": "torch.
 _all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
 
 __getattr__ = _missing.getter(
-    __name__, ("collectives", "constants", "distributed_c10d", "group", "mail", "run", "stores")
+    __name__,
+    (
+        "_functional_collectives",
+        "algorithms",
+        "buckets",
+        "checkpoint",
+        "collectives",
+        "constants",
+        "device_mesh",
+        "distributed_c10d",
+        "fsdp",
+        "group",
+        "mail",
+        "nn",
+        "optim",
+        "run",
+        "stores",
+        "tensor",
+    ),
 )

@@ -38,8 +38,9 @@ def _array(tensor: Tensor, name: str) -> np.ndarray:
 
 
 def _put(tensor: Tensor, array: np.ndarray):
+    """Write what a collective gave, which nobody else has: its memory may become the tensor's."""
     with no_grad():
-        tensor.copy_(from_array(np.array(array)).reshape(tensor.shape))
+        tensor.copy_(from_array(array.reshape(tuple(tensor.shape))))
 
 
 def _raw(array: np.ndarray) -> np.ndarray:
@@ -68,7 +69,7 @@ def _reduced(g: ProcessGroup, x: np.ndarray, op) -> np.ndarray:
     if kind in BITWISE and x.dtype.kind not in "iub":
         raise RuntimeError(f"Cannot use {kind} with {x.dtype}: it combines the bits of integers")
     if g.size() == 1:
-        return x
+        return x.copy()
     if kind in BITWISE:
         return BITWISE[kind].reduce(_gathered(g, x), axis=0)
     if x.dtype == np.bool_:
@@ -78,13 +79,13 @@ def _reduced(g: ProcessGroup, x: np.ndarray, op) -> np.ndarray:
     total = g.run("all_reduce", x.astype(np.float32) if narrow else x, kind=KINDS[kind])
     if kind is ReduceOp.AVG:
         total = total / np.asarray(g.size(), total.dtype)
-    return total.astype(x.dtype)
+    return total.astype(x.dtype, copy=False)
 
 
 def _gathered(g: ProcessGroup, x: np.ndarray) -> np.ndarray:
     """The arrays of all processes, of one size: [size of the group, *x.shape]."""
     if g.size() == 1:
-        return x[None]
+        return x[None].copy()
     raw = _raw(x)
     rows = g.run("all_gather", raw, (g.size() * raw.size,))
     return rows.view(x.dtype).reshape(g.size(), *x.shape)
@@ -93,7 +94,7 @@ def _gathered(g: ProcessGroup, x: np.ndarray) -> np.ndarray:
 def _from(g: ProcessGroup, x: np.ndarray, root: int) -> np.ndarray:
     """The array of the process of that rank in the group, exactly: the sum of its bits and zeros."""
     if g.size() == 1:
-        return x
+        return x.copy()
     raw = _raw(x) if g.rank() == root else np.zeros(x.size * x.dtype.itemsize, np.uint8)
     return g.run("all_reduce", raw, kind="sum").view(x.dtype).reshape(x.shape)
 
@@ -251,14 +252,14 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
             rows = np.stack([_array(t, "scatter") for t in scatter_list])
         elif scatter_list:
             raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
-        _put(tensor, _exchanged(g, rows)[root])
+        _put(tensor, _exchanged(g, rows)[root].copy())  # not to keep the others
     return _done([tensor], async_op)
 
 
 def _exchanged(g: ProcessGroup, rows: np.ndarray) -> np.ndarray:
     """Row k of process r becomes row r of process k."""
     if g.size() == 1:
-        return rows
+        return rows.copy()
     raw = _raw(rows)
     return g.run("all_to_all", raw).view(rows.dtype).reshape(rows.shape)
 

@@ -113,6 +113,7 @@ class ProcessGroup:
         self.group_name, self.timeout = name, seconds_of(timeout)
         self._communicator: processes.Communicator | None = None
         self.n_barriers = self.n_objects = 0
+        self.parts: dict[tuple[int, ...], ProcessGroup] = {}  # see of_ranks
 
     def rank(self) -> int:
         """The place of this process in the group."""
@@ -297,6 +298,17 @@ def new_group(
         return GroupMember.NON_GROUP_MEMBER
     name = group_desc or f"group{_world.n_groups}"
     return ProcessGroup(backend or world.backend, chosen, world.global_rank, name, timeout or world.timeout)
+
+
+def of_ranks(ranks: Sequence[int]) -> ProcessGroup:
+    """The group of some processes, of which this is one: the same each time. Only its members call it."""
+    world, chosen = default(), tuple(ranks)
+    if chosen == tuple(world.ranks):
+        return world
+    if chosen not in world.parts:
+        name = f"ranks {chosen}"
+        world.parts[chosen] = ProcessGroup(world.backend, chosen, world.global_rank, name, world.timeout)
+    return world.parts[chosen]
 
 
 def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None, group_desc=None):

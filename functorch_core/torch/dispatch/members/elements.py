@@ -12,6 +12,7 @@ from ...tape.meta import NO_ITEM, NO_NUMPY, is_meta
 from ...tape.modes import state
 from ...tensors import printing as _printing
 from ...tensors import types as _types
+from ...tensors.active import active
 from ...tensors.base import Tensor
 from ...tensors.explain import explain
 from ...tensors.types import scalar_name
@@ -142,6 +143,8 @@ class Elements:
             return _levels.describe(self)
         if self._read().__class__ is Traced:
             return f"tensor({self._value})"
+        if active.distributed is not None and active.distributed.is_one(self):
+            return active.distributed.describe(self)
         place = self.device
         return _printing.format_tensor(
             None if is_meta(self) else _concrete(self, "repr"),

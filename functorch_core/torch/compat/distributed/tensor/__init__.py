@@ -1,9 +1,7 @@
-"""torch.distributed.tensor: where the parts of a distributed tensor lie, said of no tensor here.
-
-The placements are there, as packages hold tables of them; distributed tensors are not.
-"""
+"""torch.distributed.tensor: tensors over the processes of a mesh."""
 
 from .... import _missing
+from .api import DTensor, distribute_module, distribute_tensor, empty, full, ones, rand, randn, zeros
 from .placement_types import Partial, Placement, Replicate, Shard
 
-__getattr__ = _missing.getter(__name__)
+__getattr__ = _missing.getter(__name__, ("api", "parallel", "placement_types"))

@@ -1,0 +1,6 @@
+"""torch.distributed.algorithms: what trains with collectives."""
+
+from .... import _missing
+from .join import Join, Joinable, JoinHook
+
+__getattr__ = _missing.getter(__name__, ("ddp_comm_hooks", "join"))

@@ -1,0 +1,28 @@
+"""torch.distributed.algorithms.ddp_comm_hooks: how DistributedDataParallel exchanges gradients."""
+
+from __future__ import annotations
+
+import enum
+from functools import partial
+
+from ..... import _missing
+from . import debugging_hooks, default_hooks, powerSGD_hook
+
+
+class DDPCommHookType(enum.Enum):
+    """The hooks, by name, for register_ddp_comm_hook."""
+
+    ALLREDUCE = partial(default_hooks.allreduce_hook)
+    FP16_COMPRESS = partial(default_hooks.fp16_compress_hook)
+    BF16_COMPRESS = partial(default_hooks.bf16_compress_hook)
+    POWER_SGD = partial(powerSGD_hook.powerSGD_hook)
+    BATCHED_POWER_SGD = partial(powerSGD_hook.batched_powerSGD_hook)
+    NOOP = partial(debugging_hooks.noop_hook)
+
+
+def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model, state=None):
+    """Let a hook average the gradients of a DistributedDataParallel."""
+    model.register_comm_hook(state, comm_hook_type.value.func)
+
+
+__getattr__ = _missing.getter(__name__, ("debugging_hooks", "default_hooks", "powerSGD_hook"))

@@ -1,0 +1,395 @@
+"""torch.distributed.fsdp.fully_shard: each process keeps a part of every parameter.
+
+A parameter is a DTensor divided along its first dimension. Before a module computes, one program puts its parameters
+together in every process; after its backward pass one program adds the gradients up and leaves each process its part.
+In between they are ordinary tensors, and the module computes with the process's own batch what it always does.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..... import xla
+from .....engine import to_numpy
+from .....engine.spmd import all_moved, all_summed, by_mesh
+from .....engine.value import from_numpy, from_sharded
+from ....levels.function import Function
+from ....tape.saved import saved_tensors_hooks
+from ....tensors.base import Tensor, new_tensor
+from ....tensors.pytree import tree_map
+from ..device_mesh import DeviceMesh, _mesh_of_grid, init_device_mesh
+from ..group import default, init_process_group, is_initialized
+from ..tensor.api import distribute_tensor, is_distributed, parameter_of, sharding_of_tensor
+from ..tensor.placement_types import Replicate, Shard
+
+OFFLOAD = "fully_shard: offload_policy has no effect on CPUs; leave it out"
+DIMENSIONS = "fully_shard expects a 1D or 2D DeviceMesh but got {mesh}"
+NO_PARENT = (
+    "fully_shard: a parameter lies on {other}, which is not of one DeviceMesh with {mesh}; make both of one: "
+    "init_device_mesh('cpu', (2, 2), mesh_dim_names=('dp', 'tp')), mesh['dp'], mesh['tp']"
+)
+
+
+@dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """param_dtype: what modules compute in; reduce_dtype: in what gradients are added up (None: as they come);
+    output_dtype: what they give; cast_forward_inputs: whether floating inputs become param_dtype."""
+
+    param_dtype: Any = None
+    reduce_dtype: Any = None
+    output_dtype: Any = None
+    cast_forward_inputs: bool = True
+
+
+@dataclass
+class OffloadPolicy:
+    """No offloading."""
+
+
+@dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """Parameters in the host's memory."""
+
+    pin_memory: bool = True
+
+
+NO_POLICY = MixedPrecisionPolicy()
+
+
+class UnshardHandle:
+    """Of unshard(async_op=True)."""
+
+    def wait(self):
+        """Nothing: it is done."""
+
+
+# ---- the parameters of one module ----------------------------------------------------------------
+
+
+class _Group:
+    """The parameters that one module puts together and takes apart."""
+
+    def __init__(self, mesh: DeviceMesh, policy: MixedPrecisionPolicy, reshard_after_forward: bool):
+        self.mesh, self.policy, self.reshard_after_forward = mesh, policy, reshard_after_forward
+        self.places: list[tuple[Any, str]] = []
+        self.sharded: list[Tensor] = []
+        self.whole: list[Tensor] | None = None  # while the module computes
+        self.again: list[Tensor] | None = None  # put together once more, in the backward pass
+        self.saved: dict[int, int] = {}  # id of a whole parameter -> its number
+        self.divide_by: float | None = None
+        self.versions: list[int] = []  # of the parts that were put together
+
+    def add(self, module, name: str, p: Tensor):
+        """Take charge of a parameter."""
+        self.places.append((module, name))
+        self.sharded.append(p)
+
+    def _set(self, tensors: list[Tensor]):
+        for (module, name), tensor in zip(self.places, tensors):
+            module._parameters[name] = tensor
+
+    def gather(self) -> list[Tensor]:
+        """The whole parameters, without history."""
+        cast = self.policy.param_dtype
+        parts = [p.detach() if cast is None else p.detach().to(cast) for p in self.sharded]
+        values = [p._read() for p in parts]
+        wanted = [_without(sharding_of_tensor(p), self.mesh) for p in parts]
+        return [_here(w, self.mesh) for w in _for_each_mesh(all_moved, values, wanted)]
+
+    def unshard(self):
+        """Let the modules have whole parameters."""
+        versions = [p._version for p in self.sharded]
+        if self.sharded and (self.whole is None or versions != self.versions):
+            found = _Whole.apply(self, *self.sharded)
+            self.whole, self.versions = list(found), versions
+            self.saved = {id(t): i for i, t in enumerate(self.whole)}
+            self._set(self.whole)
+
+    def reshard(self):
+        """Let the modules have their parts again."""
+        if self.whole is not None:
+            self.whole = None
+            self._set(self.sharded)
+
+    def pack(self, tensor: Tensor):
+        """A tensor saved for the backward pass: of a whole parameter its number."""
+        i = self.saved.get(id(tensor))
+        return tensor if i is None else i
+
+    def unpack(self, saved) -> Tensor:
+        """The tensor again."""
+        if isinstance(saved, Tensor):
+            return saved
+        if self.again is None:
+            self.again = self.gather()
+        return self.again[saved]
+
+    def reduce(self, grads: list[Tensor | None]) -> list[Tensor | None]:
+        """The means over the processes of the gradients of whole parameters, each process its part."""
+        self.again = None
+        self.reshard()
+        used = [i for i, g in enumerate(grads) if g is not None]
+        shardings = [sharding_of_tensor(self.sharded[i]) for i in used]
+        n = self.divide_by or self.mesh.size()
+        dtype = self.policy.reduce_dtype
+        stacked = [_stacked(grads[i] if dtype is None else grads[i].to(dtype), self.mesh, n) for i in used]
+        out: list[Tensor | None] = [None] * len(grads)
+        for i, value in zip(used, _for_each_mesh(all_summed, stacked, shardings)):
+            out[i] = new_tensor(value).to(self.sharded[i].dtype)
+        return out
+
+
+class _Whole(Function):
+    """All parameters of a group put together; the gradients are added up and divided."""
+
+    @staticmethod
+    def forward(ctx, group: _Group, *sharded: Tensor):
+        """The whole parameters."""
+        ctx.group = group
+        ctx.set_materialize_grads(False)
+        return tuple(group.gather())
+
+    @staticmethod
+    def backward(ctx, *grads):
+        """This process's parts of the mean gradients."""
+        return None, *ctx.group.reduce(list(grads))
+
+
+def _for_each_mesh(function: Callable, values: list, shardings: list[xla.NamedSharding]) -> list:
+    """function(values, shardings) for those on each mesh: one program each."""
+    out: list = [None] * len(values)
+    for places in by_mesh(values):
+        found = function([values[i] for i in places], [shardings[i] for i in places])
+        for i, value in zip(places, found):
+            out[i] = value
+    return out
+
+
+def _without(sharding: xla.NamedSharding, mesh: DeviceMesh) -> xla.NamedSharding:
+    """The sharding of what is not divided over the axes of a mesh any more."""
+    ours = set(mesh.grid.axis_names)
+    dims = [tuple([a for a in sharding.spec.axes(d) if a not in ours]) for d in range(len(sharding.spec))]
+    return sharding.with_spec(xla.PartitionSpec(*[d or None for d in dims]))
+
+
+def _stacked(grad: Tensor, mesh: DeviceMesh, n: float):
+    """Gradients of all processes divided by n: a first dimension that is divided over the mesh's."""
+    if is_distributed(grad):  # of a parameter that is divided in another way, too
+        return _stacked_on_rest(grad, mesh, n)
+    part = to_numpy((grad.detach() / n)._read())
+    axes = mesh.grid.axis_names
+    sharding = xla.NamedSharding(mesh.grid, xla.PartitionSpec(axes if len(axes) > 1 else axes[0]))
+    shape = (mesh.size(), *part.shape)
+    return from_sharded(xla.put_parts(shape, sharding, [part[None]] * len(mesh.grid.here)))
+
+
+# ---- with tensor parallelism: a mesh of both -----------------------------------------------------
+
+
+def _both(mesh: DeviceMesh, other: DeviceMesh) -> DeviceMesh:
+    """The mesh of the dimensions of two."""
+    root = mesh._parent
+    if (
+        root is None
+        or mesh.mesh_dim_names is None
+        or not set(other.mesh_dim_names or "?") <= set(root.mesh_dim_names or ())
+    ):
+        raise ValueError(NO_PARENT.format(other=other, mesh=mesh))
+    return root[(*mesh.mesh_dim_names, *(other.mesh_dim_names or ()))]
+
+
+def _rest(grid: xla.Mesh, mesh: DeviceMesh) -> DeviceMesh:
+    """The mesh of the other dimensions of a grid, in which this process is."""
+    whole = _mesh_of_grid(grid)
+    return whole[tuple([a for a in grid.axis_names if a not in mesh.grid.axis_names])]
+
+
+def _here(value, mesh: DeviceMesh) -> Tensor:
+    """A parameter that is whole along a mesh: an ordinary tensor, or one over the other dimensions alone."""
+    sharding = value.data._sharding.named
+    if sharding.mesh == mesh.grid:
+        return new_tensor(from_numpy(xla.to_numpy(value.data)))
+    rest = _rest(sharding.mesh, mesh)
+    over = xla.NamedSharding(rest.grid, sharding.spec)
+    part = xla.to_numpy(xla.shards_of(value.data)[0])
+    return new_tensor(from_sharded(xla.put_parts(value.aval.shape, over, [part])))
+
+
+def _stacked_on_rest(grad: Tensor, mesh: DeviceMesh, n: float):
+    sharding = sharding_of_tensor(grad)
+    both = _both(mesh, _mesh_of_grid(sharding.mesh))
+    part = xla.to_numpy(xla.shards_of((grad.detach() / n)._read().data)[0])
+    axes = mesh.grid.axis_names
+    spec = xla.PartitionSpec(axes if len(axes) > 1 else axes[0], *sharding.spec)
+    over = xla.NamedSharding(both.grid, spec)
+    return from_sharded(xla.put_parts((mesh.size(), *grad.shape), over, [part[None]]))
+
+
+def _divided_further(p: Tensor, mesh: DeviceMesh, dim: int) -> Tensor:
+    """A parameter over another mesh, divided over this one, too."""
+    before = sharding_of_tensor(p)
+    both = _both(mesh, _mesh_of_grid(before.mesh))
+    axis = mesh.grid.axis_names[-1]
+    dims = [before.spec.axes(d) for d in range(max(len(before.spec), dim + 1))]
+    divided = list(dims)
+    divided[dim] = (*dims[dim], axis)
+    specs = [xla.PartitionSpec(*[d or None for d in found]) for found in (dims, divided)]
+    kept, wanted = (xla.NamedSharding(both.grid, spec) for spec in specs)
+    part = xla.to_numpy(xla.shards_of(p.detach()._read().data)[0])
+    value = from_sharded(xla.put_parts(tuple(p.shape), kept, [part]))
+    if p.shape[dim] % wanted.parts(dim):
+        return new_tensor(value)
+    return new_tensor(*all_moved([value], [wanted]))
+
+
+# ---- modules -------------------------------------------------------------------------------------
+
+
+class FSDPModule:
+    """What a module is beside its class after fully_shard."""
+
+    _fsdp_group: _Group
+
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Put the parameters of this module together."""
+        self._fsdp_group.unshard()
+        return UnshardHandle() if async_op else None
+
+    def reshard(self):
+        """Keep this process's parts alone."""
+        self._fsdp_group.reshard()
+
+    def set_gradient_divide_factor(self, factor: float):
+        """Divide sums of gradients by this, in place of the number of processes."""
+        self._fsdp_group.divide_by = factor
+
+    set_reduce_scatter_divide_factor = set_gradient_divide_factor
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True):
+        """Whether whole parameters are freed between the forward and the backward pass."""
+        for group in _groups(self, recurse):
+            group.reshard_after_forward = reshard_after_forward
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True):
+        """No effect: sums of averaged gradients are what averages of sums are."""
+
+    def _no_effect(self, *args, **kwargs):
+        """No effect: nothing is fetched ahead."""
+
+    set_is_last_backward = set_requires_all_reduce = set_reshard_after_backward = _no_effect
+    set_modules_to_forward_prefetch = set_modules_to_backward_prefetch = set_unshard_in_backward = _no_effect
+
+
+def _groups(module, recurse: bool = True) -> Iterator[_Group]:
+    for part in module.modules() if recurse else [module]:
+        if isinstance(part, FSDPModule):
+            yield part._fsdp_group
+
+
+def fully_shard(
+    module,
+    *,
+    mesh: DeviceMesh | None = None,
+    reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable | None = None,
+    mp_policy: MixedPrecisionPolicy = NO_POLICY,
+    offload_policy: OffloadPolicy | None = None,
+    ignored_params: set | None = None,
+    dp_mesh_dims=None,
+):
+    """Divide the parameters of a module over the processes of a mesh, all of them or those of one dimension; of two
+    dimensions the first has copies. To be called on the layers first, then on the whole: what was divided stays.
+
+    shard_placement_fn(parameter): Shard(dim) for another dimension than the first. A parameter whose dimension is no
+    multiple of the number of processes is kept whole in each. A list of modules is one group.
+    """
+    modules = list(module) if isinstance(module, (list, tuple)) else [module]
+    mesh = _whole_world() if mesh is None else mesh
+    if mesh.ndim > 2:
+        raise ValueError(DIMENSIONS.format(mesh=mesh))
+    if isinstance(offload_policy, CPUOffloadPolicy):
+        raise NotImplementedError(OFFLOAD)
+    group = _Group(mesh, mp_policy, True if reshard_after_forward is None else bool(reshard_after_forward))
+    taken = {id(p) for m in modules for g in _groups(m) for p in g.sharded} | {id(p) for p in ignored_params or ()}
+    made: dict[int, Tensor] = {}  # parameters that are shared stay so
+    for part in (inner for m in modules for inner in m.modules()):
+        for name, p in list(part._parameters.items()):
+            if p is None or id(p) in taken:
+                continue
+            if id(p) not in made:
+                made[id(p)] = _divided(p, mesh, shard_placement_fn)
+            part.register_parameter(name, made[id(p)])
+            group.add(part, name, made[id(p)])
+    for m in modules:
+        _hook(m, group)
+    return module
+
+
+def _whole_world() -> DeviceMesh:
+    if not is_initialized():
+        init_process_group()
+    return init_device_mesh("cpu", (default().size(),))
+
+
+def _divided(p: Tensor, mesh: DeviceMesh, shard_placement_fn: Callable | None) -> Tensor:
+    placement = None if shard_placement_fn is None else shard_placement_fn(p)
+    dim = (placement.dim if placement is not None else 0) % max(p.dim(), 1)
+    if is_distributed(p):
+        return parameter_of(_divided_further(p, mesh, dim), p)
+    even = p.dim() and not p.shape[dim] % mesh.size(mesh.ndim - 1)
+    placements = [Replicate()] * (mesh.ndim - 1) + [Shard(dim) if even else Replicate()]
+    return parameter_of(distribute_tensor(p.detach(), mesh, placements), p)
+
+
+def _hook(module, group: _Group):
+    module._fsdp_group = group
+    cls = type(module)
+    module.__class__ = type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__})
+    forward, policy = module.forward, group.policy
+
+    @functools.wraps(forward)
+    def computed(*args, **kwargs):
+        if not group.reshard_after_forward:
+            return forward(*args, **kwargs)
+        with saved_tensors_hooks(group.pack, group.unpack):
+            return forward(*args, **kwargs)
+
+    def enter(module, args, kwargs):
+        group.unshard()
+        if policy.param_dtype is None or not policy.cast_forward_inputs:
+            return None
+        return tree_map(lambda x: _cast(x, policy.param_dtype), (args, kwargs))
+
+    def leave(module, args, out):
+        if group.reshard_after_forward:
+            group.reshard()
+        return out if policy.output_dtype is None else tree_map(lambda x: _cast(x, policy.output_dtype), out)
+
+    module.forward = computed
+    module.register_forward_pre_hook(enter, prepend=True, with_kwargs=True)
+    module.register_forward_hook(leave, always_call=True)
+
+
+def _cast(x, dtype):
+    return x.to(dtype) if isinstance(x, Tensor) and x.is_floating_point() else x
+
+
+def register_fsdp_forward_method(module, method_name: str):
+    """Let a method put parameters together as forward does."""
+    if not isinstance(module, FSDPModule):
+        return
+    method, group = getattr(module, method_name), module._fsdp_group
+
+    @functools.wraps(method)
+    def computed(*args, **kwargs):
+        group.unshard()
+        try:
+            return method(*args, **kwargs)
+        finally:
+            if group.reshard_after_forward:
+                group.reshard()
+
+    setattr(module, method_name, computed)

@@ -1,0 +1,164 @@
+"""torch.distributed.nn.functional: collectives that give new tensors and are differentiable.
+
+A collective is a linear map of the tensors of all processes; its backward pass is the transposed one, in which all
+processes have to take part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ....levels.function import Function
+from ....tensors.base import Tensor
+from .. import collectives as c
+from ..group import ReduceOp, get_rank, get_world_size
+
+NOT_LINEAR = "the gradient of {name} with {op}: only SUM and AVG are linear"
+
+
+class _Linear(Function):
+    """forward(*tensors), whose backward pass is backward(*grads); each gives a tensor or a tuple of them."""
+
+    @staticmethod
+    def forward(ctx, forward: Callable, backward: Callable, *tensors: Tensor):
+        """The result."""
+        ctx.backward_of = backward
+        return forward(*tensors)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        """The gradients of the tensors."""
+        found = ctx.backward_of(*grads)
+        return None, None, *(found if isinstance(found, tuple) else (found,))
+
+
+def _linear(forward: Callable, backward: Callable, *tensors: Tensor):
+    """forward(*tensors), differentiable by its transpose."""
+    return _Linear.apply(forward, backward, *tensors)
+
+
+def _linear_op(name: str, op):
+    if op not in (ReduceOp.SUM, ReduceOp.AVG):
+        raise NotImplementedError(NOT_LINEAR.format(name=name, op=op))
+    return op
+
+
+# ---- the maps, without a tape --------------------------------------------------------------------
+
+
+def _summed(x: Tensor, op, group) -> Tensor:
+    """What op makes of the tensors of all."""
+    out = x.detach().clone()
+    c.all_reduce(out, op, group)
+    return out
+
+
+def _sent(x: Tensor, src: int, group) -> Tensor:
+    """The tensor of the process `src`."""
+    out = x.detach().clone()
+    c.broadcast(out, src, group)
+    return out
+
+
+def _rows(x: Tensor, group) -> tuple[Tensor, ...]:
+    """The tensors of all processes."""
+    places = [x.new_empty(x.shape) for _ in range(get_world_size(group))]
+    c.all_gather(places, x.detach(), group)
+    return tuple(places)
+
+
+def _row_of_sum(parts: Sequence[Tensor], op, group) -> Tensor:
+    """The sum (or what op says) of the k-th parts of all, in process k."""
+    out = parts[0].new_empty(parts[get_rank(group)].shape)
+    c.reduce_scatter(out, [p.detach() for p in parts], op, group)
+    return out
+
+
+def _exchanged(parts: Sequence[Tensor], places: Sequence[Tensor], group) -> tuple[Tensor, ...]:
+    """Part k goes to process k; what came, of the shapes of `places`."""
+    made = [p.new_empty(p.shape) for p in places]
+    c.all_to_all(made, [p.detach().contiguous() for p in parts], group)
+    return tuple(made)
+
+
+def _collected(x: Tensor, dst: int, group) -> tuple[Tensor, ...]:
+    """The tensors of all in the process `dst`, zeros in the others."""
+    found = _rows(x, group)
+    return found if c.default().global_rank == dst else tuple(f.zero_() for f in found)
+
+
+def _only_at(x: Tensor, dst: int, op, group) -> Tensor:
+    """What op makes of the tensors of all in the process `dst`, zeros in the others."""
+    out = _summed(x, op, group)
+    return out if c.default().global_rank == dst else out.zero_()
+
+
+def _dealt(parts: Sequence[Tensor], src: int, group) -> Tensor:
+    """Part k of the process `src` in process k."""
+    out = parts[0].new_empty(parts[0].shape)
+    c.scatter(out, [p.detach() for p in parts] if c.default().global_rank == src else None, src, group)
+    return out
+
+
+# ---- PyTorch's names -----------------------------------------------------------------------------
+
+
+def broadcast(tensor, src, group=None):
+    """The tensor of the process `src`, to which the sum of all gradients goes."""
+    return _linear(lambda x: _sent(x, src, group), lambda g: _only_at(g, src, ReduceOp.SUM, group), tensor)
+
+
+def gather(tensor, dst=0, group=None):
+    """The tensors of all, a tuple, in the process `dst`; zeros in the others."""
+    return _linear(lambda x: _collected(x, dst, group), lambda *g: _dealt(g, dst, group), tensor)
+
+
+def scatter(tensors, src=0, group=None):
+    """The tensor for this process among those of the process `src`."""
+    return _linear(lambda *x: _dealt(x, src, group), lambda g: _collected(g, src, group), *tensors)
+
+
+def reduce(tensor, dst, op=ReduceOp.SUM, group=None):
+    """The sum of the tensors of all in the process `dst`; zeros in the others."""
+    return _linear(lambda x: _only_at(x, dst, op, group), lambda g: _averaged(_sent(g, dst, group), op, group), tensor)
+
+
+def _averaged(x: Tensor, op, group) -> Tensor:
+    return x / get_world_size(group) if _linear_op("reduce", op) == ReduceOp.AVG else x
+
+
+def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None):
+    """The sum of the k-th tensors of all, in process k."""
+
+    def backward(g):
+        return tuple(_averaged(row, op, group) for row in _rows(g, group))
+
+    return _linear(lambda *x: _row_of_sum(x, op, group), backward, *input_list)
+
+
+def all_gather(tensor, group=None):
+    """The tensors of all, a tuple."""
+    return _linear(lambda x: _rows(x, group), lambda *g: _row_of_sum(g, ReduceOp.SUM, group), tensor)
+
+
+def all_to_all(output_tensor_list, input_tensor_list, group=None):
+    """A tuple of what the processes send to this one: tensor k of the inputs goes to process k."""
+    ins, outs = list(input_tensor_list), list(output_tensor_list)
+    return _linear(lambda *x: _exchanged(x, outs, group), lambda *g: _exchanged(g, ins, group), *ins)
+
+
+def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None):
+    """Part k of the input, along the first dimension, goes to process k; the parts are equal, or of these sizes."""
+
+    def along(x, like, outs, ins):
+        made = x.new_empty(like.shape)
+        c.all_to_all_single(made, x.detach().contiguous(), outs, ins, group)
+        return made
+
+    sizes = output_split_sizes, input_split_sizes
+    return _linear(lambda x: along(x, output, *sizes), lambda g: along(g, input, *sizes[::-1]), input)
+
+
+def all_reduce(tensor, op=ReduceOp.SUM, group=None):
+    """The sum of the tensors of all, or what op says."""
+    return _linear(lambda x: _summed(x, op, group), lambda g: _summed(g, _linear_op("all_reduce", op), group), tensor)

@@ -1,0 +1,6 @@
+"""torch.distributed.optim: optimizers of several processes."""
+
+from .... import _missing
+from .zero_redundancy_optimizer import ZeroRedundancyOptimizer
+
+__getattr__ = _missing.getter(__name__, ("zero_redundancy_optimizer",))
