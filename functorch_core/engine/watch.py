@@ -6,11 +6,11 @@ while the explanation is a context: until then nobody asks, and nothing is slowe
 
 from __future__ import annotations
 
+import collections
 import math
 import threading
 import time
 import weakref
-from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -43,7 +43,7 @@ class Row:
 
     def __init__(self, place: str, ops: int | None, note: str = "") -> None:
         self.place, self.ops, self.note = place, ops, note
-        self.runs: Counter[str] = Counter()  # by what computed it
+        self.runs: collections.Counter[str] = collections.Counter()  # by what computed it
         self.seconds = 0.0
 
 
@@ -54,10 +54,10 @@ class Watch:
     """
 
     def __init__(self, steps: int) -> None:
-        self.last: deque[Run] = deque(maxlen=steps)
+        self.last: collections.deque[Run] = collections.deque(maxlen=steps)
         self.totals = dict.fromkeys(PARTS, 0.0)
         self.rows: dict[Any, Row] = {}
-        self.causes: Counter[tuple[str, str]] = Counter()
+        self.causes: collections.Counter[tuple[str, str]] = collections.Counter()
         self.most_bytes = self.runs = 0
         self.began = self.ended = 0.0
 
