@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html as escaping
-import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .watch import Explanation, Row, Run
 
 MOST = 10  # rows of a table
+FOLDERS = re.compile(r"\S*/(\S+:\d+ in )")
 COLOURS = {
     "Python": "#4c72b0",
     "NumPy": "#55a868",
@@ -43,7 +44,7 @@ def _parts(found: Explanation) -> Iterator[list[str]]:
         f"the largest program needs {_size(memory['temporary'])} beside",
     ]
     if found.advice:
-        yield ["", *found.advice]
+        yield ["", *map(_short, found.advice)]
 
 
 def _shares(found: Explanation) -> list[str]:
@@ -90,7 +91,7 @@ def _compilations(found: Explanation) -> list[str]:
     for c in found.compilations[-MOST:]:
         disk = ", from the disk" if c.from_disk else ""
         lines.append(f"{_time(c.seconds):>9}  {c.name}, {c.nodes} nodes{disk}; {_short(c.place)}")
-        lines.append(f"{'':>9}  because {_shortened(c.why)}")
+        lines.append(f"{'':>9}  because {_short(c.why)}")
     if len(found.compilations) > MOST:
         lines.insert(2, f"{'...':>9}  {len(found.compilations) - MOST} before these")
     return lines
@@ -114,15 +115,9 @@ def _size(nbytes: float) -> str:
     return f"{nbytes:.3g} GB"
 
 
-def _short(place: str) -> str:
-    """file:line in function, without the folders that are the current one's."""
-    path, colon, rest = place.partition(":")
-    return f"{os.path.basename(path)}{colon}{rest}"
-
-
-def _shortened(why: str) -> str:
-    before, at, place = why.rpartition(", at ")
-    return f"{before}{at}{_short(place)}" if at else why
+def _short(what: str) -> str:
+    """A place, or a text with places, without their folders."""
+    return FOLDERS.sub(r"\1", what)
 
 
 # ---- the picture -----------------------------------------------------------------------------------
@@ -131,7 +126,9 @@ def _shortened(why: str) -> str:
 def html(found: Explanation) -> str:
     """Bars of where time went, of all and of each of the last runs; the text below."""
     picture = _picture(found) if found.has_times else ""
-    return f"<div>{picture}<pre style='font-size: 12px'>{escaping.escape(text(found))}</pre></div>"
+    return (
+        f"<div>{picture}<pre style='font-size: 12px; white-space: pre-wrap'>{escaping.escape(text(found))}</pre></div>"
+    )
 
 
 def _picture(found: Explanation) -> str:

@@ -110,7 +110,7 @@ class Watch:
 
     def _ran(self, key: Any, row: Row, by: str, start: float) -> None:
         end = time.perf_counter()
-        compiling = _overlap(compilations, start, end)
+        compiling = _covered(self._waited_for(by, start, end), start, end)
         row = self.rows.setdefault(key, row)
         row.runs[by] += 1
         row.seconds += end - start - compiling
@@ -120,10 +120,14 @@ class Watch:
         if threading.get_ident() == self.thread:
             self._account(start, end, by, compiling)
 
+    def _waited_for(self, by: str, start: float, end: float) -> list[Compilation]:
+        """The compilations that a run waited for: its thread's own, and in the background that of its program."""
+        own, joined = threading.get_ident(), by == PROGRAM
+        return [c for c in compilations if c.thread == own or joined and start < c.began + c.seconds <= end]
+
     def _account(self, start: float, end: float, by: str, compiling: float) -> None:
         """Add a run of the watched thread, and what Python did since the one before."""
-        own = [c for c in compilations if c.thread == self.thread]
-        waited = _overlap(own, self._until, start)
+        waited = _covered([c for c in compilations if c.thread == self.thread], self._until, start)
         run = Run(start - self._until - waited, by, end - start - compiling, waited + compiling)
         self.last.append(run)
         self.totals["Python"] += run.python
@@ -148,9 +152,13 @@ def _wait(values: list[weakref.ref[Any]]) -> None:
             return
 
 
-def _overlap(events: Iterable[Compilation], start: float, end: float) -> float:
-    """How much of a span of time compilations took."""
-    return sum(max(0.0, min(end, c.began + c.seconds) - max(start, c.began)) for c in list(events))
+def _covered(events: Iterable[Compilation], start: float, end: float) -> float:
+    """How much of a span of time is covered by compilations, of which some may run side by side."""
+    found, until = 0.0, start
+    for began, ended in sorted((c.began, c.began + c.seconds) for c in events):
+        found += max(0.0, min(ended, end) - max(began, until))
+        until = max(until, ended)
+    return found
 
 
 def _held() -> tuple[int, int]:

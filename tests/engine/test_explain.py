@@ -14,7 +14,8 @@ import pytest
 
 import functorch_core as fc
 from functorch_core import engine
-from functorch_core.engine import progress
+from functorch_core.engine import progress, watch
+from functorch_core.engine.history import Compilation
 from functorch_core.engine.modes import settings
 from functorch_core.engine.recorder import hooks
 
@@ -40,6 +41,11 @@ def test_it_counts_what_the_counters_count():
     assert sorted(sum(row.runs.values()) for row in why.rows) == [1, 2]
     assert 0 < sum(why.totals.values()) <= why.watch.seconds
     assert why.totals["NumPy"] > 0 == why.totals["program"]
+
+
+def test_compilations_side_by_side_are_counted_once():
+    events = [Compilation("", 1, "", "", began, 2.0, False, 0) for began in (1.0, 2.0, 6.0, 6.5)]
+    assert watch._covered(events, 1.5, 7.0) == 1.5 + 1.0 + 1.0
 
 
 def test_nothing_is_left_on():
