@@ -7,6 +7,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
 
 import reference  # noqa: E402  found beside this file, however it is run
+
 from functorch_core import shim  # noqa: E402
 
 shim.install()  # the gallery's `import torch` is this library

@@ -2,9 +2,9 @@
 A diffusion model draws digits
 ==============================
 
-A network learns to tell the image behind a noisy digit, whose name it is given. Starting from noise alone, and going a
-little towards what it tells in each of 60 steps, it draws the digit it is asked for. The functional face: parameters are a dict, training and drawing are two
-loops inside compiled functions.
+A network learns to tell the image behind a noisy digit, whose name it is given. Starting from noise alone, and going
+a little towards what it tells in each of 60 steps, it draws the digit it is asked for. The functional face:
+parameters are a dict, training and drawing are two loops inside compiled functions.
 """
 
 import matplotlib.pyplot as plt

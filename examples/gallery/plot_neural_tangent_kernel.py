@@ -7,7 +7,6 @@ gradients at two inputs. Here both are drawn for networks of three widths.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 import functorch_core as fc
 

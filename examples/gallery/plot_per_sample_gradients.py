@@ -2,8 +2,8 @@
 Which samples teach the most
 ============================
 
-The gradient of a batch is a mean. ``fc.vmap`` of ``fc.grad`` gives the gradient of every sample, and its norm says what a
-trained classifier still finds hard: the digits that people find hard, too, and those with a wrong label.
+The gradient of a batch is a mean. ``fc.vmap`` of ``fc.grad`` gives the gradient of every sample, and its norm says
+what a trained classifier still finds hard: the digits that people find hard, too, and those with a wrong label.
 """
 
 import matplotlib.pyplot as plt

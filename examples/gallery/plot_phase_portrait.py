@@ -2,8 +2,8 @@
 Phase portrait of a pendulum
 ============================
 
-A damped pendulum, integrated by the method of Runge and Kutta inside ``fc.scan``; ``fc.vmap`` makes one trajectory many.
-Where trajectories rest, the eigenvalues of the Jacobian (``fc.jacfwd``) say whether they stay.
+A damped pendulum, integrated by the method of Runge and Kutta inside ``fc.scan``; ``fc.vmap`` makes one trajectory
+many. Where trajectories rest, the eigenvalues of the Jacobian (``fc.jacfwd``) say whether they stay.
 """
 
 import matplotlib.pyplot as plt
