@@ -19,9 +19,9 @@ IN_TRANSFORM = "share_memory_: a tensor inside a transform has no memory that co
 NO_META = "share_memory_: tensors on the meta device have no memory"
 
 
-def _never(n: int):
-    """n attributes that are False: no tensor is of that kind, or on such a device."""
-    return [property(lambda self: False) for _ in range(n)]
+def _never(what: str, names: str) -> list[property]:
+    """An attribute that is False for each name: no tensor is of that kind, or on such a device."""
+    return [property(lambda self: False, doc=f"False: no tensor is {what} {name}.") for name in names.split()]
 
 
 class Attributes:
@@ -112,7 +112,9 @@ class Attributes:
         return self.device.type == "cuda"
 
     is_meta = property(is_meta)
-    is_xpu, is_mps, is_ipu, is_xla, is_hpu, is_mtia, is_vulkan, is_maia = _never(8)
+    is_xpu, is_mps, is_ipu, is_xla, is_hpu, is_mtia, is_vulkan, is_maia = _never(
+        "on a device of the kind", "xpu mps ipu xla hpu mtia vulkan maia"
+    )
 
     def get_device(self) -> int:
         """The index of the GPU; -1 for any other device."""
@@ -120,7 +122,9 @@ class Attributes:
 
     # ---- kinds of tensors that there are not
 
-    is_sparse, is_quantized, is_mkldnn, is_nested, is_sparse_csr = _never(5)
+    is_sparse, is_quantized, is_mkldnn, is_nested, is_sparse_csr = _never(
+        "of the kind", "sparse quantized mkldnn nested sparse_csr"
+    )
 
     @property
     def layout(self) -> _types.layout:

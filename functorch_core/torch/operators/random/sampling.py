@@ -60,7 +60,7 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
 # ---- factories -----------------------------------------------------------------------------------
 
 
-def _factory(name: str, drawn):
+def _factory(name: str, drawn, doc: str):
     def factory(
         *size,
         generator=None,
@@ -83,6 +83,7 @@ def _factory(name: str, drawn):
         )
         return made
 
+    factory.__doc__ = doc
     return composite(factory, name=name, method=False, out=Out(single=True))
 
 
@@ -116,15 +117,20 @@ def _normal(bits, shape, dtype, serial: bool) -> np.ndarray:
     return draw.normal(bits, shape, dtype, serial=serial)
 
 
-rand = _factory("rand", _uniform)
-randn = _factory("randn", _normal)
-rand.fun.__doc__ = """Uniform numbers of [0, 1).
+RAND = """Uniform numbers of [0, 1).
 
     >>> _ = torch.manual_seed(0)
     >>> torch.rand(2)
     tensor([0.4963, 0.7682])
     """
-randn.fun.__doc__ = "Standard normal numbers."
+RANDN = """Standard normal numbers.
+
+    >>> _ = torch.manual_seed(0)
+    >>> torch.randn(2)
+    tensor([ 1.5410, -0.2934])
+    """
+rand = _factory("rand", _uniform, RAND)
+randn = _factory("randn", _normal, RANDN)
 
 
 def _like(name: str, drawn):

@@ -751,7 +751,17 @@ LEGACY = {
 
 def _types_of(kind: type, device: str | None, module: str) -> dict[str, LegacyType]:
     return {
-        name: kind(name, (), {"numpy": d, "dtype": _types.of_numpy(d), "device": device, "__module__": module})
+        name: kind(
+            name,
+            (),
+            {
+                "__doc__": f"Tensors of {_types.of_numpy(d)}: for isinstance, `x.type(...)`, old constructors.",
+                "numpy": d,
+                "dtype": _types.of_numpy(d),
+                "device": device,
+                "__module__": module,
+            },
+        )
         for name, d in LEGACY.items()
     }
 

@@ -422,6 +422,8 @@ class _LegacyStorageType(type):
 
 
 class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageType):
+    """The memory of a tensor of one dtype, by the name of an old class."""
+
     __module__ = "torch.storage"
 
 
@@ -440,7 +442,11 @@ STORAGE_NAMES = {
     "complex128": "ComplexDoubleStorage",
 }
 legacy_storages = {
-    name: _LegacyStorageType(name, (_LegacyStorage,), {"dtype": _types.by_name[dtype], "__module__": "torch"})
+    name: _LegacyStorageType(
+        name,
+        (_LegacyStorage,),
+        {"__doc__": f"The memory of a tensor of {dtype}.", "dtype": _types.by_name[dtype], "__module__": "torch"},
+    )
     for dtype, name in STORAGE_NAMES.items()
 }
 
