@@ -7,6 +7,7 @@ docs/reference/, which is not kept.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 import shutil
@@ -40,6 +41,7 @@ def write() -> int:
     return sum(len(pages) for _, pages in chapters.values())
 
 
+@functools.cache
 def everything() -> dict[str, dict[str, object]]:
     """Chapter -> name -> object, of the functional face and of PyTorch's modules."""
     found = {title: functional(title) for title in FC}

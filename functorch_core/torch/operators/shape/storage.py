@@ -469,7 +469,11 @@ def storage_of(tensor: Tensor) -> TypedStorage:
 
 @composite(function=False)
 def untyped_storage(self):
-    """The tensor's memory as bytes."""
+    """The tensor's memory as bytes.
+
+    >>> torch.zeros(2).untyped_storage().nbytes()
+    8
+    """
     return UntypedStorage(cell=_cell_of(self))
 
 
