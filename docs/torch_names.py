@@ -23,6 +23,7 @@ DOCS = Path(__file__).resolve().parent
 ROOT, FACE = DOCS.parent, "functorch_core/torch/"
 PAGE = DOCS / "torch_names.md"
 OPS = (TorchOp, Composite)
+GATHER = (f"{FACE}namespaces", f"{FACE}compat/devices", "nn/functional.py")  # files that offer what others define
 MEMBERS = "torch.Tensor"
 CLASS = re.compile(r"^class (\w+)", re.MULTILINE)  # of a module; parsing all of them would take 8 s
 NEEDS_A_PACKAGE = "torch.utils.tensorboard"  # the page must not depend on what is installed
@@ -131,7 +132,7 @@ def _is_offered(title: str, name: str, thing, module) -> bool:
     if not (source(thing) or source(type(thing))):
         return False
     own = source(module)
-    gathers = own.endswith("__init__.py") or own.startswith((f"{FACE}namespaces", f"{FACE}compat/devices"))
+    gathers = own.endswith("__init__.py") or own.startswith(GATHER)
     return gathers or file_of(thing, module) == own
 
 
