@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
+import reference
 import torch_names
 
 from functorch_core.aliases import TORCH
@@ -177,7 +178,7 @@ def _explicit(names: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _linked(chapter: str) -> str:
-    return f"[{chapter}](reference/{chapter}/index.md)" if chapter in torch_names.modules() else chapter
+    return f"[{chapter}](reference/{chapter}/index.md)" if chapter in reference.everything() else chapter
 
 
 def _rest(missing: list[str], note: str) -> str:
