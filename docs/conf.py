@@ -8,10 +8,24 @@ sys.path.insert(0, str(DOCS))
 
 import reference  # noqa: E402  found beside this file, however it is run
 
+from functorch_core import shim  # noqa: E402
+
+shim.install()  # the gallery's `import torch` is this library
+
 project = "functorch-core"
 copyright = "the authors of functorch-core"
-extensions = ["myst_parser"]
-exclude_patterns = ["_build", "_site"]
+extensions = ["myst_parser", "sphinx_gallery.gen_gallery"]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "capture_repr": ("_repr_html_",),
+    "show_signature": False,
+    "write_computation_times": False,
+    "first_notebook_cell": "%matplotlib inline\nfrom functorch_core import shim\n\nshim.install()  # import torch",
+}
+exclude_patterns = ["_build", "_site", "gallery/*.ipynb", "gallery/*.zip", "gallery/*.py", "gallery/*.md5"]
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "collapse_navigation": True}
 html_sidebars = {"reference/*/*": []}

@@ -1,7 +1,7 @@
 """Write what docs/ has of generated pages: python docs/generated.py [--check]
 
-docs/primitives.md and docs/torch_names.md, from the code; with --check: fails if they are not up to date. The pages
-of the reference are written when the site is built (reference.py).
+docs/primitives.md, docs/chapters.md and docs/torch_names.md, from the code; with --check: fails if they are not up to
+date. The pages of the reference are written when the site is built (reference.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
 
-import torch_names  # noqa: E402  found beside this file, however it is run
+import chapters  # noqa: E402  found beside this file, however it is run
+import torch_names  # noqa: E402
 
 
 def primitive_table() -> str:
@@ -50,12 +51,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    path, table = DOCS / "primitives.md", primitive_table()
-    if check:
-        if not path.exists() or path.read_text(encoding="utf-8") != table:
-            sys.exit("docs/primitives.md is not up to date; run python docs/generated.py")
-    else:
-        path.write_text(table, encoding="utf-8")
+    for path, text in ((DOCS / "primitives.md", primitive_table()), (chapters.PAGE, chapters.page())):
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            sys.exit(f"docs/{path.name} is not up to date; run python docs/generated.py")
     torch_names.main()
 
 

@@ -7,9 +7,11 @@ docs/reference/, which is not kept.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import torch_names
@@ -39,6 +41,7 @@ def write() -> int:
     return sum(len(pages) for _, pages in chapters.values())
 
 
+@functools.cache
 def everything() -> dict[str, dict[str, object]]:
     """Chapter -> name -> object, of the functional face and of PyTorch's modules."""
     found = {title: functional(title) for title in FC}
@@ -141,8 +144,8 @@ def signature(thing: object) -> str:
 
 def description(thing: object) -> list[str]:
     """The docstring: paragraphs, and examples as code."""
-    text = inspect.getdoc(thing)
-    if not text or not belongs(thing, text):
+    text = words(thing)
+    if not text:
         return [NO_WORDS]
     lines: list[str] = []
     for block in re.split(r"\n\s*\n", text.strip()):
@@ -155,6 +158,17 @@ def description(thing: object) -> list[str]:
     return lines
 
 
+def words(thing: object) -> str:
+    """The docstring that is the thing's own; of Python's own things where they come from."""
+    text = inspect.getdoc(thing) or ""
+    if text and belongs(thing, text):
+        return text
+    home = getattr(getattr(thing, "__func__", thing), "__module__", None) or ""
+    if home.split(".")[0] in sys.stdlib_module_names:
+        return f"Python's own `{home}.{getattr(thing, '__name__', '')}`."
+    return ""
+
+
 def belongs(thing: object, text: str) -> bool:
     """Whether a docstring is the thing's own, not that of a class it is an instance or a child of."""
     if inspect.isclass(thing):
@@ -164,8 +178,7 @@ def belongs(thing: object, text: str) -> bool:
 
 def first_line(thing: object) -> str:
     """The first sentence of what it does."""
-    text = (inspect.getdoc(thing) or "") if callable(thing) or isinstance(thing, property) else repr(thing)
-    text = text if not callable(thing) or belongs(thing, text) else ""
+    text = words(thing) if callable(thing) or isinstance(thing, property) else repr(thing)
     return " ".join(text.split("\n\n")[0].split())[:160]
 
 

@@ -8,6 +8,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import re
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -22,7 +23,9 @@ DOCS = Path(__file__).resolve().parent
 ROOT, FACE = DOCS.parent, "functorch_core/torch/"
 PAGE = DOCS / "torch_names.md"
 OPS = (TorchOp, Composite)
+GATHER = (f"{FACE}namespaces", f"{FACE}compat/devices", "nn/functional.py")  # files that offer what others define
 MEMBERS = "torch.Tensor"
+CLASS = re.compile(r"^class (\w+)", re.MULTILINE)  # of a module; parsing all of them would take 8 s
 NEEDS_A_PACKAGE = "torch.utils.tensorboard"  # the page must not depend on what is installed
 # Submodules without __all__ that PyTorch's documentation does not list as modules either.
 FURTHER = frozenset(f"torch.{name}" for name in "nn.functional nn.utils.prune optim.optimizer".split())
@@ -129,7 +132,7 @@ def _is_offered(title: str, name: str, thing, module) -> bool:
     if not (source(thing) or source(type(thing))):
         return False
     own = source(module)
-    gathers = own.endswith("__init__.py") or own.startswith((f"{FACE}namespaces", f"{FACE}compat/devices"))
+    gathers = own.endswith("__init__.py") or own.startswith(GATHER)
     return gathers or file_of(thing, module) == own
 
 
@@ -167,8 +170,8 @@ def _classes() -> dict[int, str]:
     """The files of classes by id: many say PyTorch's module, where Python would look for them."""
     found: dict[int, str] = {}
     for module in _ours():
-        for node in _tree(module).body:
-            thing = getattr(module, node.name, None) if isinstance(node, ast.ClassDef) else None
+        for name in CLASS.findall(_text(module)):
+            thing = getattr(module, name, None)
             if thing is not None:
                 found.setdefault(id(thing), source(module))
     for module in _ours():  # those that are made by a call: named tuples, aliases of types
@@ -185,9 +188,13 @@ def _ours() -> list:
     return [m for m in found.values() if m.__name__ != "__main__"]
 
 
+def _text(module) -> str:
+    return Path(module.__file__).read_text(encoding="utf-8")
+
+
 @functools.cache
 def _tree(module) -> ast.Module:
-    return ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
+    return ast.parse(_text(module))
 
 
 @functools.cache

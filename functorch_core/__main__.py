@@ -3,27 +3,33 @@
 python -m functorch_core script.py --epochs 3
 python -m functorch_core -m pytest tests
 python -m functorch_core -c "import torch; print(torch.__version__)"
+python -m functorch_core --explain script.py     (says at the end where time went: engine.explain)
 """
 
 from __future__ import annotations
 
+import atexit
+import importlib
 import io
 import os
 import runpy
 import sys
 import types
 
-from . import shim, tracebacks
+from . import engine, shim, tracebacks
 
 USAGE = """usage: python -m functorch_core script.py [args ...]
        python -m functorch_core -m package.module [args ...]
        python -m functorch_core -c code [args ...]
-       python -m functorch_core - [args ...]    (a program from the standard input)"""
+       python -m functorch_core - [args ...]    (a program from the standard input)
+       python -m functorch_core --explain ...   (any of these; at the end: where time went, what was compiled)"""
 
 
 def main():
     """Install the shim and run what the command line names, as Python itself would."""
     args = sys.argv[1:]
+    explaining = args[:1] == ["--explain"]
+    args = args[explaining:]
     if not args or args[0] in ("-h", "--help"):
         print(USAGE)
         return
@@ -31,6 +37,8 @@ def main():
         sys.exit(f"{USAGE}\nerror: {args[0]} needs an argument")
     shim.install()
     tracebacks.install()
+    if explaining:
+        _explain()
     if args[0] == "-c":
         sys.argv, sys.path[0] = ["-c", *args[2:]], ""
         _run(_compiled(args[1], "<string>"))
@@ -39,6 +47,18 @@ def main():
         runpy.run_module(args[1], run_name="__main__", alter_sys=True)
     else:
         _run_script(args)
+
+
+def _explain():
+    """Take times from now on, and print where they went when Python ends."""
+    importlib.import_module("functorch_core.torch")  # not the program's time
+    found = engine.explain().__enter__()
+
+    def tell():
+        found.__exit__()
+        print(f"\n{found}", file=sys.stderr)
+
+    atexit.register(tell)
 
 
 def _run_script(args: list[str]):

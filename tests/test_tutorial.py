@@ -10,6 +10,7 @@ import pytest
 from functorch_core.core.primitive import registry
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+GUIDES = ("index", "coming_from_pytorch", "functional_research", "why_it_is_slow")
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -23,7 +24,7 @@ def same_primitives():
 
 
 @pytest.mark.usefixtures("same_primitives")
-@pytest.mark.parametrize("page", ["tutorial", "engine", "several_devices", "distributed", "both_faces"])
+@pytest.mark.parametrize("page", ["tutorial", "engine", "several_devices", "distributed", "both_faces", *GUIDES])
 def test_code_blocks_run(page):
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     blocks = BLOCK.findall(text)

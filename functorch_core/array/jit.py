@@ -18,6 +18,7 @@ from ..core.lowering import lower
 from ..core.trace import evaluate, open_traces, outside_traces, run, state
 from ..engine import Value, flush, from_buffer, from_numpy, to_buffer, to_numpy
 from ..engine.compiling import compile_graph
+from ..engine.history import argument_difference
 from ..engine.modes import settings
 from ..engine.nans import check as check_nans
 from ..engine.units import SCALAR_AVALS
@@ -68,6 +69,7 @@ class Signature:
         "calls",
         "noted",
         "mesh",
+        "why",
     )
 
     def __init__(self, traced, in_tree: tree.PyTreeDef, kinds: Sequence, donate: Sequence[int], name: str):
@@ -80,18 +82,14 @@ class Signature:
         self.single = self.out_tree == tree.structure(0)
         self.program = self.device = None
         self.calls = 0  # that were not known
+        self.why = f"first call of jit({name}) with these avals"
         self.noted: list = []  # tensors it closes over, whose numbers are in the graph: (tensor, its value)
 
     def compile(self, device=None):
         """The program, compiled at the first call."""
         self.device = device or xla.default_device()
         self.program = compile_graph(
-            self.graph,
-            self.device,
-            donate=self.donate,
-            asked=True,
-            name=self.name,
-            why=f"first call of jit({self.name}) with these avals",
+            self.graph, self.device, donate=self.donate, asked=True, name=self.name, why=self.why
         )
         return self.program
 
@@ -99,7 +97,7 @@ class Signature:
         """The result for concrete values of this signature."""
         if settings.debug_nans:
             return self.checked(values)
-        if not settings.direct:
+        if not settings.direct and not (settings.watch and settings.runs_programs()):
             with outside_traces():
                 outs = evaluate(self.graph, values)
             return self.out_tree.unflatten([wrap(from_numpy(o)) for o in outs])
@@ -117,7 +115,10 @@ class Signature:
 
     def result(self, buffers: Sequence):
         """The function's result of the program's arguments."""
-        outs = self.program(buffers)
+        if settings.watch is not None:
+            outs = settings.watch.run(self.program, buffers, self.name)
+        else:
+            outs = self.program(buffers)
         return self.out_tree.unflatten(list(map(array_of, self.out_avals, outs)))
 
     @property
@@ -288,6 +289,9 @@ class Jitted:
         traced = trace_function(fun, treedef, kinds, noted=noted)
         signature = Signature(traced, treedef, kinds, self._donated(args, kwargs), self.name)
         signature.noted = list(noted.values())
+        if self._signatures:
+            last = next(reversed(self._signatures.values()))
+            signature.why = argument_difference(self.name, last.kinds, signature.kinds)
         return signature
 
     def _donated(self, args, kwargs) -> list[int]:

@@ -52,6 +52,7 @@ def _rdivmod(self, other):
 
 @_method
 def _round(self, ndigits=None):
+    """Each element rounded to `ndigits` decimals, halves to the even neighbour."""
     return fc.round(self, decimals=ndigits or 0)
 
 

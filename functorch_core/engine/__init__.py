@@ -12,3 +12,4 @@ from .recorder import Recording, flush, record, run_graph
 from .stats import reset_stats, stats
 from .units import Unit, unit_of_graph, unit_of_primitive
 from .value import NoData, Value, absent, concrete, from_buffer, from_numpy, has_data, is_absent, to_buffer, to_numpy
+from .watch import Explanation, explain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..xla.device import Device
 from ..xla.executable import Executable
 from .donation import aliases
 from .errors import RecompileError
+from .history import callers_line, compiled
 from .layout import channels_last
 from .modes import log, settings
 from .progress import compiling
@@ -57,16 +59,18 @@ def compile_graph(
     donate: Sequence[int] = (),
     name: str = "",
     why: str = "",
+    place: str = "",
     fast: bool = False,
     asked: bool = False,
 ) -> Program:
     """Compile a graph for a device. `fast` spends little on optimisation.
 
     `donate` are inputs nobody else needs; `asked`: because the user said so (see donation), who calls
-    the program often (fc.jit).
+    the program often (fc.jit). `place`: the user's lines whose operations it has, if not the one that is executed.
     """
     if settings.fail_on_recompile:
         raise RecompileError(f"compiling {name or graph.name} inside fail_on_recompile(): {why}")
+    began = time.perf_counter()
     slim, outputs = without_passing_through(graph)
     passed = {-1 - i for i in outputs or () if i < 0}
     alias = aliases(slim, [k for k in donate if k not in passed], asked)
@@ -78,6 +82,7 @@ def compile_graph(
     with compiling(name or graph.name, len(graph.nodes)):
         features = lowered.features | ({"donated"} if alias else set())
         executable = compile_lowered(lowered, device, features, fast)
+    compiled(name or graph.name, len(graph.nodes), why, place or callers_line(), began, executable.from_disk_cache)
     if len(graph.nodes) >= LARGE:
         xla.trim_memory()
     return Program(executable, hoisted, outputs)

@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 from .. import xla
 
@@ -21,12 +22,17 @@ TIERS = ("auto", "reference", "per-op", "fused", "immediate")
 
 class _Settings:
     tier = "auto"
-    direct = True  # programs may be run as they are: no tier is forced, and this is no forked child
+    direct = True  # programs may be run as they are: no tier is forced, this is no forked child, nobody watches
     log = bool(os.environ.get("FUNCTORCH_LOG"))
     fail_on_recompile = 0
     debug_nans = False  # results are looked at, for what `watched` says
     watched: frozenset[str] = frozenset()  # of "nan", "inf"
+    watch: Any = None  # the Watch of engine.explain(), while one is taken: compiled functions tell it of their runs
     donates = False  # some memory may have been given away: a function donates, or delete() was called
+
+    def runs_programs(self) -> bool:
+        """Whether compiled functions run as they are."""
+        return self.tier != "reference" and not self.debug_nans and not xla.in_forked_child()
 
 
 settings = _Settings()
@@ -42,7 +48,7 @@ def set_tier(tier: str) -> None:
     if tier not in TIERS:
         raise ValueError(f"set_tier: unknown tier {tier!r}; expected one of {', '.join(TIERS)}")
     settings.tier = tier
-    settings.direct = tier != "reference" and not settings.debug_nans and not xla.in_forked_child()
+    settings.direct = settings.watch is None and settings.runs_programs()
 
 
 os.register_at_fork(after_in_child=lambda: setattr(settings, "direct", False))

@@ -29,6 +29,7 @@ from ..xla.jobs import Job
 from . import cost, deferred, signatures
 from .compiling import Program, compile_graph
 from .errors import out_of_memory
+from .history import place_of, sequences
 from .modes import log, settings
 from .op_by_op import Schedule, run_on_host, run_schedule, run_units, schedule_of
 from .recorder import SCALAR, Recording, hooks
@@ -63,9 +64,10 @@ class Plan:
         "job",
         "turn",
         "taints",
+        "lines",
     )
 
-    def __init__(self, start: float, threshold: float, brief: bool, ops: int) -> None:
+    def __init__(self, start: float, threshold: float, brief: bool, ops: int, lines: list[Any]) -> None:
         self.sightings, self.start, self.threshold, self.ops = 0, start, threshold, ops
         self.brief = brief  # whether its program takes no longer than waking the thread that waits for it
         self.schedule: Schedule | None = None  # how to compute it op by op
@@ -74,6 +76,7 @@ class Plan:
         self.job: Job | None = None  # compiles the program, if it is still to be had in `turn`
         self.turn: list[bool] = []
         self.taints: dict[Any, deferred.Taints] = {}
+        self.lines = lines  # the sources of its first and last operation, when it was first seen
 
 
 _plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
@@ -276,7 +279,7 @@ def _plan_of(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Devic
     if plan is None:
         units = [unit for unit, _ in recording.calls()]
         brief = sum(u.cost.fused for u in units) < BRIEF
-        plan = Plan(*threshold_of(units, len(key[1]) + len(recording.inputs)), brief, len(units))
+        plan = Plan(*threshold_of(units, len(key[1]) + len(recording.inputs)), brief, len(units), _ends(recording))
         count("plans")
         with _lock:
             plan = _plans.setdefault(key, plan)
@@ -301,6 +304,10 @@ def _units_in_use() -> set[Unit]:
 
 
 signatures.hooks.in_use = _units_in_use
+
+
+def _ends(recording: Recording) -> list[Any]:
+    return recording.sources[:2] + recording.sources[-2:]
 
 
 def threshold_of(units: list[Unit], buffers: int = 0) -> tuple[float, float]:
@@ -346,7 +353,7 @@ def _start_compiling(
     """Compile in the background; the sighting that needs the program waits for it."""
     if plan.job is None and not settings.fail_on_recompile:
         plan.turn = [True]
-        plan.job = Job(_compile_in_turn, plan.turn, *_snapshot(recording), live, donated, device)
+        plan.job = Job(_compile_in_turn, plan.turn, *_to_compile(recording, live, donated, device))
 
 
 def _compile_in_turn(turn: list[bool], *args: Any) -> Program | None:
@@ -376,12 +383,17 @@ def _snapshot(recording: Recording) -> tuple[list[tuple[Unit, list[Any]]], list[
     return (list(recording.calls()), [v.aval for v in recording.inputs], len(recording.floats), len(recording.ints))
 
 
+def _to_compile(recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device) -> Any:
+    """The arguments of `_compile`."""
+    return (*_snapshot(recording), live, donated, device, recording.sources[:])
+
+
 def _join(plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device) -> Program:
     job = plan.job
     if job is not None and _taken(plan.turn):  # it waits for others, which nobody needs yet
         job = plan.job = None
     try:
-        program = _compile(*_snapshot(recording), live, donated, device) if job is None else job.result()
+        program = _compile(*_to_compile(recording, live, donated, device)) if job is None else job.result()
     except Exception:
         plan.job = None  # after an interrupt it stays, to be waited for once more
         raise
@@ -410,6 +422,7 @@ def _compile(
     live: tuple[int, ...],
     donated: tuple[int, ...],
     device: Device,
+    sources: list[Any],
 ) -> Program:
     graph = graph_of(calls, avals, floats, ints, live)
     return compile_graph(
@@ -417,32 +430,9 @@ def _compile(
         device,
         donate=donated,
         name=f"recording_of_{len(calls)}_ops",
-        why=_history.why([unit for unit, _ in calls]),
+        why=sequences.why([unit for unit, _ in calls], sources),
+        place=place_of(sources),
     )
-
-
-class _History:
-    """What was compiled before, so that a further compilation can say what differs."""
-
-    def __init__(self) -> None:
-        self.units: OrderedDict[tuple[Any, ...], list[Unit]] = OrderedDict()
-
-    def why(self, units: list[Unit]) -> str:
-        """The cause: new code, or which op's shape or dtype changed."""
-        names = tuple(u.name for u in units)
-        before, self.units[names] = self.units.get(names), units
-        if len(self.units) > MAX_PLANS:
-            self.units.popitem(last=False)
-        if before is None:
-            return "this sequence of operations was not compiled before"
-        for i, (old, new) in enumerate(zip(before, units)):
-            if old is not new:
-                other = " with other static arguments" if repr(old) == repr(new) else ""
-                return f"operation {i} is {new}; it was {old}{other} when this sequence was last compiled"
-        return "other results are kept, or other inputs are free, than when it was last compiled"
-
-
-_history = _History()
 
 
 def graph_of(

@@ -1,4 +1,4 @@
-"""A line on stderr while a long compilation runs, if stderr is a terminal."""
+"""A line on stderr while a long compilation runs, if a person looks at it: in a terminal, in a notebook."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AFTER = 1.0  # seconds: shorter compilations say nothing
 @contextlib.contextmanager
 def compiling(name: str, nodes: int) -> Iterator[None]:
     """Context: after a second, say what is being compiled; when it ends, how long it took."""
-    if not sys.stderr.isatty():
+    if not _is_looked_at():
         yield
         return
     start, shown = time.perf_counter(), threading.Event()
@@ -32,3 +32,11 @@ def compiling(name: str, nodes: int) -> Iterator[None]:
         timer.cancel()
         if shown.is_set():
             print(f" {time.perf_counter() - start:.1f} s", file=sys.stderr)
+
+
+def _is_looked_at() -> bool:
+    """Whether stderr is a terminal, or the output below a notebook's cell."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        return True
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None

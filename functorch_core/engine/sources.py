@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .units import Unit
+if TYPE_CHECKING:
+    from .units import Unit
 
 
 def line_of(source: Sequence[Any]) -> str:

@@ -7,6 +7,7 @@ it is not recorded with others. Inside fc.jit whole functions are (array/shardin
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..core.lowering import lower
 from ..core.trace import Builder, outside_traces
 from .compiling import without_passing_through
 from .errors import RecompileError
+from .history import callers_line, compiled
 from .modes import log, settings
 from .recorder import hooks
 from .units import SCALAR_AVALS, Unit
@@ -55,7 +57,7 @@ def compile_for_mesh(
     if all(s is None for s in out_shardings):
         slim, outputs = without_passing_through(graph)
         out_shardings = [None] * len(slim.outputs)
-    platform = mesh.devices.flat[0].platform
+    platform, began = mesh.devices.flat[0].platform, time.perf_counter()
     with outside_traces():
         lowered = lower(slim, platform, mesh=mesh, in_shardings=in_shardings, out_shardings=out_shardings)
     if lowered.callbacks:
@@ -69,6 +71,7 @@ def compile_for_mesh(
         options=xla.choose_options(lowered.features) if platform == "cpu" else {},
         name=lowered.name,
     )
+    compiled(graph.name, len(graph.nodes), why, callers_line(), began, from_disk=False)
     whole = xla.NamedSharding(mesh, xla.PartitionSpec())
     hoisted = [xla.put_sharded(to_numpy(v) if isinstance(v, Value) else np.asarray(v), whole) for v in lowered.hoisted]
     return Program(executable, hoisted, tuple(in_shardings), outputs)

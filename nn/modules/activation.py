@@ -47,28 +47,44 @@ class Tanh(Module):
 
 
 class LogSigmoid(Module):
-    """log(sigmoid(x))"""
+    """log(sigmoid(x))
+
+    >>> torch.nn.LogSigmoid()(torch.tensor([-1., 2.]))
+    tensor([-1.3133, -0.1269])
+    """
 
     def forward(self, input):
         return F.logsigmoid(input)
 
 
 class Softsign(Module):
-    """x / (1 + |x|)"""
+    """x / (1 + |x|)
+
+    >>> torch.nn.Softsign()(torch.tensor([-1., 3.]))
+    tensor([-0.5000,  0.7500])
+    """
 
     def forward(self, input):
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """x - tanh(x)"""
+    """x - tanh(x)
+
+    >>> torch.nn.Tanhshrink()(torch.tensor([0., 1.]))
+    tensor([0.0000, 0.2384])
+    """
 
     def forward(self, input):
         return F.tanhshrink(input)
 
 
 class Softmax2d(Module):
-    """softmax over the channels of (N, C, H, W) or (C, H, W)."""
+    """softmax over the channels of (N, C, H, W) or (C, H, W).
+
+    >>> torch.nn.Softmax2d()(torch.zeros(1, 2, 1, 1)).flatten()
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input):
         if input.dim() not in (3, 4):
@@ -94,7 +110,11 @@ class ReLU(_Activation):
 
 
 class SELU(_Activation):
-    """The self-normalizing ELU: scale * (max(0, x) + min(0, alpha * (exp(x) - 1)))."""
+    """The self-normalizing ELU: scale * (max(0, x) + min(0, alpha * (exp(x) - 1))).
+
+    >>> torch.nn.SELU()(torch.tensor([-1., 2.]))
+    tensor([-1.1113,  2.1014])
+    """
 
     def __init__(self, inplace: bool = False):
         super().__init__(inplace=inplace)
@@ -118,7 +138,11 @@ class SiLU(_Activation):
 
 
 class Mish(_Activation):
-    """x * tanh(softplus(x))"""
+    """x * tanh(softplus(x))
+
+    >>> torch.nn.Mish()(torch.tensor([-1., 2.]))
+    tensor([-0.3034,  1.9440])
+    """
 
     def __init__(self, inplace: bool = False):
         super().__init__(inplace=inplace)
@@ -128,7 +152,11 @@ class Mish(_Activation):
 
 
 class Hardsigmoid(Described):
-    """min(max(x / 6 + 1/2, 0), 1)"""
+    """min(max(x / 6 + 1/2, 0), 1)
+
+    >>> torch.nn.Hardsigmoid()(torch.tensor([-1., 2.]))
+    tensor([0.3333, 0.8333])
+    """
 
     def __init__(self, inplace: bool = False):
         super().__init__(inplace=inplace)
@@ -138,7 +166,11 @@ class Hardsigmoid(Described):
 
 
 class Hardswish(Described):
-    """x * min(max(x + 3, 0), 6) / 6"""
+    """x * min(max(x + 3, 0), 6) / 6
+
+    >>> torch.nn.Hardswish()(torch.tensor([-1., 2.]))
+    tensor([-0.3333,  1.6667])
+    """
 
     def __init__(self, inplace: bool = False):
         super().__init__(inplace=inplace)
@@ -164,7 +196,11 @@ class ELU(_Activation):
 
 
 class CELU(_Activation):
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))
+
+    >>> torch.nn.CELU()(torch.tensor([-1., 2.]))
+    tensor([-0.6321,  2.0000])
+    """
 
     _shown = "alpha={alpha}"
 
@@ -192,7 +228,11 @@ class LeakyReLU(_Activation):
 
 
 class RReLU(_Activation):
-    """A leaky ReLU whose slopes are drawn from [lower, upper) in training, their mean otherwise."""
+    """A leaky ReLU whose slopes are drawn from [lower, upper) in training, their mean otherwise.
+
+    >>> torch.nn.RReLU().eval()(torch.tensor([-1., 2.]))
+    tensor([-0.2292,  2.0000])
+    """
 
     _shown = "lower={lower}, upper={upper}"
 
@@ -204,7 +244,11 @@ class RReLU(_Activation):
 
 
 class Threshold(_Activation):
-    """x where it is above the threshold, else value"""
+    """x where it is above the threshold, else value
+
+    >>> torch.nn.Threshold(1., 9.)(torch.tensor([0.5, 2.]))
+    tensor([9., 2.])
+    """
 
     _shown = "threshold={threshold}, value={value}"
 
@@ -216,7 +260,11 @@ class Threshold(_Activation):
 
 
 class Hardtanh(_Activation):
-    """x limited to [min_val, max_val]"""
+    """x limited to [min_val, max_val]
+
+    >>> torch.nn.Hardtanh()(torch.tensor([-2., 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
 
     _shown = "min_val={min_val}, max_val={max_val}"
 
@@ -242,7 +290,11 @@ class Hardtanh(_Activation):
 
 
 class ReLU6(Hardtanh):
-    """min(max(x, 0), 6)"""
+    """min(max(x, 0), 6)
+
+    >>> torch.nn.ReLU6()(torch.tensor([-1., 9.]))
+    tensor([0., 6.])
+    """
 
     _shown = ""
 
@@ -270,7 +322,11 @@ class GELU(Described):
 
 
 class GLU(Described):
-    """The first half along a dimension times the sigmoid of the second."""
+    """The first half along a dimension times the sigmoid of the second.
+
+    >>> torch.nn.GLU()(torch.tensor([[1., 2., 0., 0.]]))
+    tensor([[0.5000, 1.0000]])
+    """
 
     _shown = "dim={dim}"
 
@@ -282,7 +338,11 @@ class GLU(Described):
 
 
 class Hardshrink(Described):
-    """x where |x| > lambd, else 0"""
+    """x where |x| > lambd, else 0
+
+    >>> torch.nn.Hardshrink()(torch.tensor([-0.2, 2.]))
+    tensor([0., 2.])
+    """
 
     _shown = "{lambd}"
 
@@ -294,7 +354,11 @@ class Hardshrink(Described):
 
 
 class Softshrink(Described):
-    """x moved towards 0 by lambd, at most to 0"""
+    """x moved towards 0 by lambd, at most to 0
+
+    >>> torch.nn.Softshrink()(torch.tensor([-0.2, 2.]))
+    tensor([-0.0000, 1.5000])
+    """
 
     _shown = "{lambd}"
 
@@ -322,7 +386,11 @@ class Softplus(Described):
 
 
 class PReLU(Module):
-    """x where it is positive, else weight * x; one weight, or one for each channel."""
+    """x where it is positive, else weight * x; one weight, or one for each channel.
+
+    >>> torch.nn.PReLU(init=0.5)(torch.tensor([-1., 2.])).tolist()
+    [-0.5, 2.0]
+    """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None):
         super().__init__()
@@ -365,7 +433,11 @@ class Softmax(_Along):
 
 
 class Softmin(_Along):
-    """softmax(-x)"""
+    """softmax(-x)
+
+    >>> torch.nn.Softmin(dim=0)(torch.tensor([1., 1.]))
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input):
         return F.softmin(input, self.dim)

@@ -137,7 +137,11 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalisation of (N, C, D, H, W); see BatchNorm1d."""
+    """Batch normalisation of (N, C, D, H, W); see BatchNorm1d.
+
+    >>> torch.nn.BatchNorm3d(2)(torch.zeros(1, 2, 3, 3, 3)).shape
+    torch.Size([1, 2, 3, 3, 3])
+    """
 
     _check_input_dim = _checks(5)
 
@@ -180,21 +184,33 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
 
 
 class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
-    """BatchNorm1d whose num_features comes from the first input."""
+    """BatchNorm1d whose num_features comes from the first input.
+
+    >>> torch.nn.LazyBatchNorm1d()(torch.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
 
     cls_to_become = BatchNorm1d
     _check_input_dim = BatchNorm1d._check_input_dim
 
 
 class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
-    """BatchNorm2d whose num_features comes from the first input."""
+    """BatchNorm2d whose num_features comes from the first input.
+
+    >>> torch.nn.LazyBatchNorm2d()(torch.zeros(2, 3, 4, 4)).shape
+    torch.Size([2, 3, 4, 4])
+    """
 
     cls_to_become = BatchNorm2d
     _check_input_dim = BatchNorm2d._check_input_dim
 
 
 class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
-    """BatchNorm3d whose num_features comes from the first input."""
+    """BatchNorm3d whose num_features comes from the first input.
+
+    >>> torch.nn.LazyBatchNorm3d()(torch.zeros(2, 3, 4, 4, 4)).shape
+    torch.Size([2, 3, 4, 4, 4])
+    """
 
     cls_to_become = BatchNorm3d
     _check_input_dim = BatchNorm3d._check_input_dim

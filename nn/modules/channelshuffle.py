@@ -7,7 +7,11 @@ from ._described import Described
 
 
 class ChannelShuffle(Described):
-    """The channels of (N, C, ...), in `groups` groups, taken from each group in turn."""
+    """The channels of (N, C, ...), in `groups` groups, taken from each group in turn.
+
+    >>> torch.nn.ChannelShuffle(2)(torch.arange(4.).reshape(1, 4, 1)).flatten()
+    tensor([0., 2., 1., 3.])
+    """
 
     _shown = "groups={groups}"
 

@@ -277,7 +277,11 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """Transposed convolution of (N, C_in, D, H, W)."""
+    """Transposed convolution of (N, C_in, D, H, W).
+
+    >>> torch.nn.ConvTranspose3d(1, 2, 3)(torch.zeros(1, 4, 4, 4)).shape
+    torch.Size([2, 6, 6, 6])
+    """
 
     _n, _function = 3, staticmethod(F.conv_transpose3d)
 
@@ -360,37 +364,61 @@ class _LazyConvTranspose(_LazyConvXdMixin):
 
 
 class LazyConv1d(_LazyConv, Conv1d):
-    """Conv1d whose in_channels comes from the first input."""
+    """Conv1d whose in_channels comes from the first input.
+
+    >>> torch.nn.LazyConv1d(4, 3)(torch.zeros(1, 2, 5)).shape
+    torch.Size([1, 4, 3])
+    """
 
     cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyConv, Conv2d):
-    """Conv2d whose in_channels comes from the first input."""
+    """Conv2d whose in_channels comes from the first input.
+
+    >>> torch.nn.LazyConv2d(4, 3)(torch.zeros(1, 2, 5, 5)).shape
+    torch.Size([1, 4, 3, 3])
+    """
 
     cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConv, Conv3d):
-    """Conv3d whose in_channels comes from the first input."""
+    """Conv3d whose in_channels comes from the first input.
+
+    >>> torch.nn.LazyConv3d(4, 3)(torch.zeros(1, 2, 5, 5, 5)).shape
+    torch.Size([1, 4, 3, 3, 3])
+    """
 
     cls_to_become = Conv3d
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """ConvTranspose1d whose in_channels comes from the first input."""
+    """ConvTranspose1d whose in_channels comes from the first input.
+
+    >>> torch.nn.LazyConvTranspose1d(4, 3)(torch.zeros(1, 2, 5)).shape
+    torch.Size([1, 4, 7])
+    """
 
     cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """ConvTranspose2d whose in_channels comes from the first input."""
+    """ConvTranspose2d whose in_channels comes from the first input.
+
+    >>> torch.nn.LazyConvTranspose2d(4, 3)(torch.zeros(1, 2, 5, 5)).shape
+    torch.Size([1, 4, 7, 7])
+    """
 
     cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """ConvTranspose3d whose in_channels comes from the first input."""
+    """ConvTranspose3d whose in_channels comes from the first input.
+
+    >>> torch.nn.LazyConvTranspose3d(4, 3)(torch.zeros(1, 2, 5, 5, 5)).shape
+    torch.Size([1, 4, 7, 7, 7])
+    """
 
     cls_to_become = ConvTranspose3d
 

@@ -29,7 +29,11 @@ class Dropout(_DropoutNd):
 
 
 class Dropout1d(_DropoutNd):
-    """Dropout of whole channels of (N, C, L) or (C, L)."""
+    """Dropout of whole channels of (N, C, L) or (C, L).
+
+    >>> torch.nn.Dropout1d().eval()(torch.tensor([[1., 2.]]))
+    tensor([[1., 2.]])
+    """
 
     def forward(self, input):
         return F.dropout1d(input, self.p, self.training, self.inplace)
@@ -47,21 +51,33 @@ class Dropout2d(_DropoutNd):
 
 
 class Dropout3d(_DropoutNd):
-    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> torch.nn.Dropout3d().eval()(torch.ones(1, 2, 2, 2)).shape
+    torch.Size([1, 2, 2, 2])
+    """
 
     def forward(self, input):
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout that keeps mean and variance of what SELU makes."""
+    """Dropout that keeps mean and variance of what SELU makes.
+
+    >>> torch.nn.AlphaDropout().eval()(torch.tensor([1., 2.]))
+    tensor([1., 2.])
+    """
 
     def forward(self, input):
         return F.alpha_dropout(input, self.p, self.training)
 
 
 class FeatureAlphaDropout(_DropoutNd):
-    """AlphaDropout of whole channels."""
+    """AlphaDropout of whole channels.
+
+    >>> torch.nn.FeatureAlphaDropout().eval()(torch.ones(1, 2, 2, 2)).shape
+    torch.Size([1, 2, 2, 2])
+    """
 
     def forward(self, input):
         return F.feature_alpha_dropout(input, self.p, self.training)

@@ -86,7 +86,11 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Instance normalisation of (N, C, L) or (C, L)."""
+    """Instance normalisation of (N, C, L) or (C, L).
+
+    >>> torch.nn.InstanceNorm1d(1, eps=0.)(torch.tensor([[[1., 3.]]]))
+    tensor([[[-1.,  1.]]])
+    """
 
     _n, _check_input_dim = 2, _checks(2, 3)
 
@@ -102,27 +106,43 @@ class InstanceNorm2d(_InstanceNorm):
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance normalisation of (N, C, D, H, W) or (C, D, H, W)."""
+    """Instance normalisation of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> torch.nn.InstanceNorm3d(2)(torch.zeros(1, 2, 3, 3, 3)).shape
+    torch.Size([1, 2, 3, 3, 3])
+    """
 
     _n, _check_input_dim = 4, _checks(4, 5)
 
 
 class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
-    """InstanceNorm1d whose num_features comes from the first input."""
+    """InstanceNorm1d whose num_features comes from the first input.
+
+    >>> torch.nn.LazyInstanceNorm1d()(torch.zeros(2, 3, 4)).shape
+    torch.Size([2, 3, 4])
+    """
 
     cls_to_become = InstanceNorm1d
     _n, _check_input_dim = 2, _checks(2, 3)
 
 
 class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
-    """InstanceNorm2d whose num_features comes from the first input."""
+    """InstanceNorm2d whose num_features comes from the first input.
+
+    >>> torch.nn.LazyInstanceNorm2d()(torch.zeros(2, 3, 4, 4)).shape
+    torch.Size([2, 3, 4, 4])
+    """
 
     cls_to_become = InstanceNorm2d
     _n, _check_input_dim = 3, _checks(3, 4)
 
 
 class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
-    """InstanceNorm3d whose num_features comes from the first input."""
+    """InstanceNorm3d whose num_features comes from the first input.
+
+    >>> torch.nn.LazyInstanceNorm3d()(torch.zeros(2, 3, 4, 4, 4)).shape
+    torch.Size([2, 3, 4, 4, 4])
+    """
 
     cls_to_become = InstanceNorm3d
     _n, _check_input_dim = 4, _checks(4, 5)

@@ -19,7 +19,11 @@ def new_parameter(*shape: int, device=None, dtype=None) -> Parameter:
 
 
 class Identity(Module):
-    """Returns its input; arguments of the constructor are ignored."""
+    """Returns its input; arguments of the constructor are ignored.
+
+    >>> torch.nn.Identity()(torch.tensor([1., 2.]))
+    tensor([1., 2.])
+    """
 
     def __init__(self, *args, **kwargs):
         super().__init__()

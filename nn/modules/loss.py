@@ -93,7 +93,11 @@ class HuberLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """log(1 + exp(-y * x)) for y of 1 and -1"""
+    """log(1 + exp(-y * x)) for y of 1 and -1
+
+    >>> torch.nn.SoftMarginLoss()(torch.tensor([0.]), torch.tensor([1.]))
+    tensor(0.6931)
+    """
 
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction)
@@ -103,7 +107,11 @@ class SoftMarginLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """x where y is 1, max(0, margin - x) where it is -1"""
+    """x where y is 1, max(0, margin - x) where it is -1
+
+    >>> torch.nn.HingeEmbeddingLoss()(torch.tensor([0.2, 0.4]), torch.tensor([1, -1]))
+    tensor(0.4000)
+    """
 
     def __init__(self, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
@@ -279,7 +287,11 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative log likelihood of targets with a Poisson distribution, up to a constant."""
+    """The negative log likelihood of targets with a Poisson distribution, up to a constant.
+
+    >>> torch.nn.PoissonNLLLoss()(torch.tensor([0.]), torch.tensor([2.]))
+    tensor(1.)
+    """
 
     def __init__(
         self,
@@ -299,7 +311,11 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative log likelihood of targets with a normal distribution, up to a constant."""
+    """The negative log likelihood of targets with a normal distribution, up to a constant.
+
+    >>> torch.nn.GaussianNLLLoss()(torch.tensor([1.]), torch.tensor([2.]), torch.tensor([1.]))
+    tensor(0.5000)
+    """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
         super().__init__(None, None, reduction, full=full, eps=eps)
@@ -332,7 +348,11 @@ class CTCLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """Hinge loss of several classes for each row of (N, C)."""
+    """Hinge loss of several classes for each row of (N, C).
+
+    >>> torch.nn.MultiLabelMarginLoss()(torch.tensor([[0.1, 0.9]]), torch.tensor([[1, -1]]))
+    tensor(0.1000)
+    """
 
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction)
@@ -342,7 +362,11 @@ class MultiLabelMarginLoss(_Loss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean binary cross entropy over the classes of (N, C)."""
+    """The mean binary cross entropy over the classes of (N, C).
+
+    >>> torch.nn.MultiLabelSoftMarginLoss()(torch.zeros(1, 2), torch.ones(1, 2))
+    tensor(0.6931)
+    """
 
     def __init__(self, weight=None, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(weight, size_average, reduce, reduction)
@@ -352,7 +376,11 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """Hinge loss of one class for each row of (N, C)."""
+    """Hinge loss of one class for each row of (N, C).
+
+    >>> torch.nn.MultiMarginLoss()(torch.tensor([[0.1, 0.9]]), torch.tensor([1]))
+    tensor(0.1000)
+    """
 
     def __init__(
         self, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None, reduction: str = "mean"
@@ -373,7 +401,11 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """1 - cos(x1, x2) where y is 1, max(0, cos(x1, x2) - margin) where it is -1"""
+    """1 - cos(x1, x2) where y is 1, max(0, cos(x1, x2) - margin) where it is -1
+
+    >>> torch.nn.CosineEmbeddingLoss()(torch.tensor([[1., 0.]]), torch.tensor([[0., 1.]]), torch.tensor([1]))
+    tensor(1.)
+    """
 
     def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
@@ -383,7 +415,11 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """max(0, -y * (x1 - x2) + margin) for y of 1 and -1"""
+    """max(0, -y * (x1 - x2) + margin) for y of 1 and -1
+
+    >>> torch.nn.MarginRankingLoss()(torch.tensor([1.]), torch.tensor([2.]), torch.tensor([1]))
+    tensor(1.)
+    """
 
     def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
@@ -431,7 +467,11 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """TripletMarginLoss with any distance."""
+    """TripletMarginLoss with any distance.
+
+    >>> torch.nn.TripletMarginWithDistanceLoss()(torch.zeros(1, 2), torch.zeros(1, 2), torch.tensor([[3., 4.]]))
+    tensor(0.)
+    """
 
     def __init__(self, *, distance_function=None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"):
         super().__init__(reduction=reduction, margin=margin, swap=swap)

@@ -12,7 +12,11 @@ from .module import Module
 
 
 class LocalResponseNorm(Described):
-    """x divided by (k + alpha * mean of x^2 over `size` neighbouring channels) ** beta."""
+    """x divided by (k + alpha * mean of x^2 over `size` neighbouring channels) ** beta.
+
+    >>> torch.nn.LocalResponseNorm(2)(torch.zeros(1, 4, 3)).shape
+    torch.Size([1, 4, 3])
+    """
 
     _shown = "{size}, alpha={alpha}, beta={beta}, k={k}"
 
@@ -28,6 +32,9 @@ class CrossMapLRN2d(LocalResponseNorm):
 
     They reach (size - 1) // 2 channels ahead and begin as far back, one earlier than symmetric;
     channel 0, once in, is in all of them.
+
+    >>> torch.nn.CrossMapLRN2d(2)(torch.zeros(1, 4, 3, 3)).shape
+    torch.Size([1, 4, 3, 3])
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):

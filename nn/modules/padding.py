@@ -24,7 +24,11 @@ class _PadNd(Described):
 
 
 class CircularPad1d(_PadNd):
-    """Padding with the input, repeated periodically."""
+    """Padding with the input, repeated periodically.
+
+    >>> torch.nn.CircularPad1d(1)(torch.tensor([[1., 2., 3.]]))
+    tensor([[3., 1., 2., 3., 1.]])
+    """
 
     _n, _mode = 1, "circular"
 
@@ -35,13 +39,21 @@ class CircularPad1d(_PadNd):
 
 
 class CircularPad2d(CircularPad1d):
-    """Padding with the input, repeated periodically."""
+    """Padding with the input, repeated periodically.
+
+    >>> torch.nn.CircularPad2d(1)(torch.zeros(1, 2, 3)).shape
+    torch.Size([1, 4, 5])
+    """
 
     _n = 2
 
 
 class CircularPad3d(CircularPad1d):
-    """Padding with the input, repeated periodically."""
+    """Padding with the input, repeated periodically.
+
+    >>> torch.nn.CircularPad3d(1)(torch.zeros(1, 2, 2, 2)).shape
+    torch.Size([1, 4, 4, 4])
+    """
 
     _n = 3
 
@@ -57,31 +69,51 @@ class ReflectionPad1d(_PadNd):
 
 
 class ReflectionPad2d(_PadNd):
-    """Padding with the input, reflected at its border."""
+    """Padding with the input, reflected at its border.
+
+    >>> torch.nn.ReflectionPad2d(1)(torch.zeros(1, 2, 3)).shape
+    torch.Size([1, 4, 5])
+    """
 
     _n, _mode = 2, "reflect"
 
 
 class ReflectionPad3d(_PadNd):
-    """Padding with the input, reflected at its border."""
+    """Padding with the input, reflected at its border.
+
+    >>> torch.nn.ReflectionPad3d(1)(torch.zeros(1, 2, 2, 2)).shape
+    torch.Size([1, 4, 4, 4])
+    """
 
     _n, _mode = 3, "reflect"
 
 
 class ReplicationPad1d(_PadNd):
-    """Padding with the input's border."""
+    """Padding with the input's border.
+
+    >>> torch.nn.ReplicationPad1d(1)(torch.tensor([[1., 2., 3.]]))
+    tensor([[1., 1., 2., 3., 3.]])
+    """
 
     _n, _mode = 1, "replicate"
 
 
 class ReplicationPad2d(_PadNd):
-    """Padding with the input's border."""
+    """Padding with the input's border.
+
+    >>> torch.nn.ReplicationPad2d(1)(torch.zeros(1, 2, 3)).shape
+    torch.Size([1, 4, 5])
+    """
 
     _n, _mode = 2, "replicate"
 
 
 class ReplicationPad3d(_PadNd):
-    """Padding with the input's border."""
+    """Padding with the input's border.
+
+    >>> torch.nn.ReplicationPad3d(1)(torch.zeros(1, 2, 2, 2)).shape
+    torch.Size([1, 4, 4, 4])
+    """
 
     _n, _mode = 3, "replicate"
 
@@ -107,13 +139,23 @@ class ConstantPad1d(_ConstantPadNd):
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """Padding with a value."""
+    """Padding with a value.
+
+    >>> torch.nn.ConstantPad2d(1, 9.)(torch.zeros(1, 1, 1))
+    tensor([[[9., 9., 9.],
+             [9., 0., 9.],
+             [9., 9., 9.]]])
+    """
 
     _n = 2
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """Padding with a value."""
+    """Padding with a value.
+
+    >>> torch.nn.ConstantPad3d(1, 9.)(torch.zeros(1, 2, 2, 2)).shape
+    torch.Size([1, 4, 4, 4])
+    """
 
     _n = 3
 
@@ -126,7 +168,11 @@ class _Zeros:
 
 
 class ZeroPad1d(_Zeros, ConstantPad1d):
-    """Padding with zeros."""
+    """Padding with zeros.
+
+    >>> torch.nn.ZeroPad1d(1)(torch.tensor([[1., 2., 3.]]))
+    tensor([[0., 1., 2., 3., 0.]])
+    """
 
 
 class ZeroPad2d(_Zeros, ConstantPad2d):
@@ -140,7 +186,11 @@ class ZeroPad2d(_Zeros, ConstantPad2d):
 
 
 class ZeroPad3d(_Zeros, ConstantPad3d):
-    """Padding with zeros."""
+    """Padding with zeros.
+
+    >>> torch.nn.ZeroPad3d(1)(torch.zeros(1, 2, 2, 2)).shape
+    torch.Size([1, 4, 4, 4])
+    """
 
 
 __all__ = [

@@ -23,7 +23,11 @@ class PixelShuffle(Described):
 
 
 class PixelUnshuffle(Described):
-    """(..., C, H * r, W * r) as (..., C * r^2, H, W)."""
+    """(..., C, H * r, W * r) as (..., C * r^2, H, W).
+
+    >>> torch.nn.PixelUnshuffle(2)(torch.zeros(1, 1, 4, 4)).shape
+    torch.Size([1, 4, 2, 2])
+    """
 
     _shown = "downscale_factor={downscale_factor}"
 

@@ -61,7 +61,11 @@ class MaxPool2d(_MaxPoolNd):
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The maximum of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """The maximum of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> torch.nn.MaxPool3d(2)(torch.zeros(1, 4, 4, 4)).shape
+    torch.Size([1, 2, 2, 2])
+    """
 
     _function = staticmethod(F.max_pool3d)
 
@@ -92,13 +96,24 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """The inverse of MaxPool2d: maxima to their places, 0 elsewhere."""
+    """The inverse of MaxPool2d: maxima to their places, 0 elsewhere.
+
+    >>> pooled, indices = torch.nn.MaxPool2d(2, return_indices=True)(torch.tensor([[[1., 2.], [3., 4.]]]))
+    >>> torch.nn.MaxUnpool2d(2)(pooled, indices)
+    tensor([[[0., 0.],
+             [0., 4.]]])
+    """
 
     _n, _function = 2, staticmethod(F.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """The inverse of MaxPool3d: maxima to their places, 0 elsewhere."""
+    """The inverse of MaxPool3d: maxima to their places, 0 elsewhere.
+
+    >>> pooled, indices = torch.nn.MaxPool3d(2, return_indices=True)(torch.zeros(1, 2, 2, 2))
+    >>> torch.nn.MaxUnpool3d(2)(pooled, indices).shape
+    torch.Size([1, 2, 2, 2])
+    """
 
     _n, _function = 3, staticmethod(F.max_unpool3d)
 
@@ -138,13 +153,21 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """Maxima of windows whose places are drawn (Graham, 2014), for (N, C, H, W) or (C, H, W)."""
+    """Maxima of windows whose places are drawn (Graham, 2014), for (N, C, H, W) or (C, H, W).
+
+    >>> torch.nn.FractionalMaxPool2d(2, output_size=2)(torch.zeros(1, 4, 4)).shape
+    torch.Size([1, 2, 2])
+    """
 
     _n, _function = 2, staticmethod(F.fractional_max_pool2d)
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """Maxima of windows whose places are drawn, for (N, C, D, H, W) or (C, D, H, W)."""
+    """Maxima of windows whose places are drawn, for (N, C, D, H, W) or (C, D, H, W).
+
+    >>> torch.nn.FractionalMaxPool3d(2, output_size=2)(torch.zeros(1, 4, 4, 4)).shape
+    torch.Size([1, 2, 2, 2])
+    """
 
     _n, _function = 3, staticmethod(F.fractional_max_pool3d)
 
@@ -190,7 +213,11 @@ class _AvgPoolNd(Described):
 
 
 class AvgPool1d(Described):
-    """The mean of each window of (N, C, L) or (C, L)."""
+    """The mean of each window of (N, C, L) or (C, L).
+
+    >>> torch.nn.AvgPool1d(2)(torch.tensor([[1., 3., 5., 7.]]))
+    tensor([[2., 6.]])
+    """
 
     _shown = _AvgPoolNd._shown
 
@@ -219,7 +246,11 @@ class AvgPool2d(_AvgPoolNd):
 
 
 class AvgPool3d(_AvgPoolNd):
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> torch.nn.AvgPool3d(2)(torch.zeros(1, 4, 4, 4)).shape
+    torch.Size([1, 2, 2, 2])
+    """
 
     _function = staticmethod(F.avg_pool3d)
 
@@ -235,19 +266,31 @@ class _LPPoolNd(Described):
 
 
 class LPPool1d(_LPPoolNd):
-    """The p-norm of each window of (N, C, L) or (C, L)."""
+    """The p-norm of each window of (N, C, L) or (C, L).
+
+    >>> torch.nn.LPPool1d(2, 2)(torch.tensor([[3., 4.]]))
+    tensor([[5.]])
+    """
 
     _function = staticmethod(F.lp_pool1d)
 
 
 class LPPool2d(_LPPoolNd):
-    """The p-norm of each window of (N, C, H, W) or (C, H, W)."""
+    """The p-norm of each window of (N, C, H, W) or (C, H, W).
+
+    >>> torch.nn.LPPool2d(2, 2)(torch.ones(1, 2, 2))
+    tensor([[[2.]]])
+    """
 
     _function = staticmethod(F.lp_pool2d)
 
 
 class LPPool3d(_LPPoolNd):
-    """The p-norm of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """The p-norm of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> torch.nn.LPPool3d(2, 2)(torch.ones(1, 1, 2, 2, 2)).shape
+    torch.Size([1, 1, 1, 1, 1])
+    """
 
     _function = staticmethod(F.lp_pool3d)
 
@@ -266,19 +309,31 @@ class _AdaptiveMaxPoolNd(Described):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """The maxima of output_size windows that cover (N, C, L) or (C, L)."""
+    """The maxima of output_size windows that cover (N, C, L) or (C, L).
+
+    >>> torch.nn.AdaptiveMaxPool1d(2)(torch.tensor([[1., 3., 5., 7.]]))
+    tensor([[3., 7.]])
+    """
 
     _function = staticmethod(F.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """The maxima of a grid of windows that cover (N, C, H, W) or (C, H, W)."""
+    """The maxima of a grid of windows that cover (N, C, H, W) or (C, H, W).
+
+    >>> torch.nn.AdaptiveMaxPool2d(2)(torch.zeros(1, 4, 6)).shape
+    torch.Size([1, 2, 2])
+    """
 
     _function = staticmethod(F.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """The maxima of a grid of windows that cover (N, C, D, H, W) or (C, D, H, W)."""
+    """The maxima of a grid of windows that cover (N, C, D, H, W) or (C, D, H, W).
+
+    >>> torch.nn.AdaptiveMaxPool3d(2)(torch.zeros(1, 4, 4, 4)).shape
+    torch.Size([1, 2, 2, 2])
+    """
 
     _function = staticmethod(F.adaptive_max_pool3d)
 
@@ -294,7 +349,11 @@ class _AdaptiveAvgPoolNd(Described):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """The means of output_size windows that cover (N, C, L) or (C, L)."""
+    """The means of output_size windows that cover (N, C, L) or (C, L).
+
+    >>> torch.nn.AdaptiveAvgPool1d(2)(torch.tensor([[1., 3., 5., 7.]]))
+    tensor([[2., 6.]])
+    """
 
     _function = staticmethod(F.adaptive_avg_pool1d)
 
@@ -310,7 +369,11 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """The means of a grid of windows that cover (N, C, D, H, W) or (C, D, H, W)."""
+    """The means of a grid of windows that cover (N, C, D, H, W) or (C, D, H, W).
+
+    >>> torch.nn.AdaptiveAvgPool3d(2)(torch.zeros(1, 4, 4, 4)).shape
+    torch.Size([1, 2, 2, 2])
+    """
 
     _function = staticmethod(F.adaptive_avg_pool3d)
 

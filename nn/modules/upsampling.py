@@ -53,14 +53,23 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """(N, C, H, W) resized with the nearest pixels."""
+    """(N, C, H, W) resized with the nearest pixels.
+
+    >>> torch.nn.UpsamplingNearest2d(scale_factor=2)(torch.ones(1, 1, 1, 2))
+    tensor([[[[1., 1., 1., 1.],
+              [1., 1., 1., 1.]]]])
+    """
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """(N, C, H, W) resized bilinearly, corners on corners."""
+    """(N, C, H, W) resized bilinearly, corners on corners.
+
+    >>> torch.nn.UpsamplingBilinear2d(scale_factor=2)(torch.zeros(1, 1, 2, 3)).shape
+    torch.Size([1, 1, 4, 6])
+    """
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

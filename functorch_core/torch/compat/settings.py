@@ -156,7 +156,11 @@ def is_warn_always_enabled() -> bool:
 
 
 def is_tensor(obj) -> bool:
-    """Whether an object is a tensor."""
+    """Whether an object is a tensor.
+
+    >>> torch.is_tensor([1])
+    False
+    """
     return isinstance(obj, Tensor)
 
 
@@ -173,13 +177,21 @@ def _checked(name: str, x) -> Tensor:
 
 @composite(method=False)
 def is_floating_point(input):
-    """Whether the elements are floating-point numbers."""
+    """Whether the elements are floating-point numbers.
+
+    >>> torch.is_floating_point(torch.tensor(1))
+    False
+    """
     return _checked("is_floating_point", input).is_floating_point()
 
 
 @composite(method=False)
 def is_complex(input):
-    """Whether the elements are complex numbers."""
+    """Whether the elements are complex numbers.
+
+    >>> torch.is_complex(torch.tensor(1j))
+    True
+    """
     return _checked("is_complex", input).is_complex()
 
 
@@ -191,13 +203,21 @@ def is_signed(input):
 
 @composite
 def is_nonzero(input):
-    """Whether the only element is not zero."""
+    """Whether the only element is not zero.
+
+    >>> torch.is_nonzero(torch.tensor([2.]))
+    True
+    """
     return bool(_checked("is_nonzero", input))
 
 
 @composite(method=False)
 def numel(input):
-    """The number of elements."""
+    """The number of elements.
+
+    >>> torch.numel(torch.zeros(2, 3))
+    6
+    """
     return _checked("numel", input).numel()
 
 

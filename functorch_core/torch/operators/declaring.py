@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from ... import primitives as p
@@ -93,6 +94,7 @@ def unary(
     floats: bool = True,
     kernel: str | None = None,
     inplace: bool = True,
+    example: str = "",
     **forms,
 ) -> TorchOp:
     """An op of one tensor. `floats`: integers and bools become the default float first."""
@@ -103,7 +105,7 @@ def unary(
         return apply(x)
 
     note = "Integers and bools become the default float." if floats else ""
-    return _declare(fun, name, doc, note, {"input": Tensor}, inplace=inplace, **forms)
+    return _declare(fun, name, doc, note, {"input": Tensor}, example, inplace=inplace, **forms)
 
 
 def binary(
@@ -118,6 +120,7 @@ def binary(
     kernel: str | None = None,
     inplace: bool = True,
     numbers: bool = False,
+    example: str = "",
     **forms,
 ) -> TorchOp:
     """An op of two operands, promoted to one dtype and broadcast to one shape.
@@ -134,11 +137,21 @@ def binary(
         return apply(x, y)
 
     note = "The operands are promoted to one dtype and broadcast to one shape."
-    return _declare(fun, name, doc, note, {"input": left, "other": right}, inplace=inplace, **forms)
+    return _declare(fun, name, doc, note, {"input": left, "other": right}, example, inplace=inplace, **forms)
 
 
-def _declare(fun, name, doc, note, annotations, **forms) -> TorchOp:
+def _declare(fun, name, doc, note, annotations, example, **forms) -> TorchOp:
     fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = f"{doc}\n\n    {note}".rstrip() + "\n    "
+    fun.__doc__ = with_example(f"{doc}\n\n    {note}".rstrip(), name, example)
     fun.__annotations__ = annotations
     return torch_op(name=name, **forms)(fun)
+
+
+def with_example(doc: str, name: str, example: str) -> str:
+    """A docstring with an example, told as "[0., 1.] -> [1., 2.]": the operands' elements and the result's."""
+    if not example:
+        return doc + "\n    "
+    operands, _, result = example.partition(" -> ")
+    tensors = ", ".join(f"torch.tensor({part})" for part in re.findall(r"\[[^]]*\]", operands))
+    call = f"torch.{name.replace('special_', 'special.')}({tensors})"
+    return f"{doc}\n\n    >>> {call}\n    tensor({result})\n    "

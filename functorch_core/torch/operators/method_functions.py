@@ -34,7 +34,11 @@ def is_distributed(input) -> bool:
 
 
 def is_same_size(input, other) -> bool:
-    """Whether two tensors have one shape."""
+    """Whether two tensors have one shape.
+
+    >>> torch.is_same_size(torch.zeros(2), torch.zeros(3))
+    False
+    """
     return input.shape == other.shape
 
 

@@ -13,9 +13,9 @@ def _named(name: str, *fields: str) -> type:
         parts = ",\n".join(f"{f}={getattr(self, f)!r}" for f in self._fields)
         return f"torch.return_types.{name}(\n{parts})"
 
-    return type(
-        name, (base,), {"__slots__": (), "__module__": "torch.return_types", "__repr__": __repr__, "__str__": __repr__}
-    )
+    members = {"__slots__": (), "__module__": "torch.return_types", "__repr__": __repr__, "__str__": __repr__}
+    members["__doc__"] = f"What {name} returns: a named tuple ({', '.join(fields)})."
+    return type(name, (base,), members)
 
 
 aminmax = _named("aminmax", "min", "max")

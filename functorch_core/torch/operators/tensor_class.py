@@ -54,7 +54,11 @@ class Operations:
         return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
 
     def where(self, condition, other) -> Tensor:
-        """self where the condition holds, other elsewhere."""
+        """self where the condition holds, other elsewhere.
+
+        >>> torch.tensor([1, 2]).where(torch.tensor([True, False]), 0)
+        tensor([1, 0])
+        """
         return where_of(condition, self, other)
 
     def searchsorted(self, input, **kwargs) -> Tensor:

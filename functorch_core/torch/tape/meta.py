@@ -53,7 +53,11 @@ def meta_tensor(shape: Sequence[int], dtype: np.dtype) -> Tensor:
 
 
 def is_meta(tensor: Tensor) -> bool:
-    """Whether the tensor is on the meta device."""
+    """Whether the tensor is on the meta device.
+
+    >>> torch.empty(2, device="meta").is_meta
+    True
+    """
     return is_absent(tensor._value)
 
 

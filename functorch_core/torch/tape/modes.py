@@ -134,14 +134,24 @@ class no_grad(_Switch):
 
 
 class enable_grad(_Switch):
-    """Context and decorator: operations are recorded, also inside no_grad."""
+    """Context and decorator: operations are recorded, also inside no_grad.
+
+    >>> with torch.no_grad(), torch.enable_grad(): y = torch.ones(1, requires_grad=True) * 2
+    >>> y.requires_grad
+    True
+    """
 
     __module__ = "torch"
     value = True
 
 
 class set_grad_enabled(_Mode):
-    """Switch recording on or off, at once; as a context it restores the setting."""
+    """Switch recording on or off, at once; as a context it restores the setting.
+
+    >>> with torch.set_grad_enabled(False): y = torch.ones(1, requires_grad=True) * 2
+    >>> y.requires_grad
+    False
+    """
 
     __module__ = "torch"
 
@@ -170,7 +180,12 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """no_grad that also marks the tensors made in it as inference tensors."""
+    """no_grad that also marks the tensors made in it as inference tensors.
+
+    >>> with torch.inference_mode(): y = torch.ones(1) * 2
+    >>> y.is_inference()
+    True
+    """
 
     __module__ = "torch"
 
@@ -234,12 +249,20 @@ class grad_mode:
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are recorded for differentiation."""
+    """Whether operations are recorded for differentiation.
+
+    >>> torch.is_grad_enabled()
+    True
+    """
     return state.enabled
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether inference mode is on."""
+    """Whether inference mode is on.
+
+    >>> torch.is_inference_mode_enabled()
+    False
+    """
     return state.inference
 
 

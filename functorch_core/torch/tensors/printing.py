@@ -50,10 +50,10 @@ def set_printoptions(
     numbers" and is what every call without it goes back to (as in PyTorch). `profile` is one of
     'default', 'short', 'full'; other options given in the same call win over it.
 
-    >>> set_printoptions(precision=2)
-    >>> print(format_tensor(np.array([1.12345], np.float32), dtype_name="torch.float32"))
+    >>> torch.set_printoptions(precision=2)
+    >>> torch.tensor([1.12345])
     tensor([1.12])
-    >>> set_printoptions(profile="default")
+    >>> torch.set_printoptions(profile="default")
     """
     changes = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     # An unknown profile changes nothing, as in PyTorch.

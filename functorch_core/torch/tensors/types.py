@@ -227,7 +227,11 @@ follow_default: list[dict] = []  # what is remembered of calls that the default 
 
 
 def get_default_dtype() -> dtype:
-    """The current default floating dtype."""
+    """The current default floating dtype.
+
+    >>> torch.get_default_dtype()
+    torch.float32
+    """
     return defaults.dtype
 
 
@@ -254,7 +258,11 @@ def complex_default():
 
 
 class device:
-    """Where a tensor is: torch.device('cpu'), torch.device('cuda', 0)."""
+    """Where a tensor is: torch.device('cpu'), torch.device('cuda', 0).
+
+    >>> torch.device("cpu").type
+    'cpu'
+    """
 
     __slots__ = ("type", "index")
     __module__ = "torch"
@@ -375,7 +383,11 @@ contiguous_format, preserve_format, channels_last, channels_last_3d = map(
 
 
 class Size(tuple):
-    """The shape of a tensor: a tuple of ints."""
+    """The shape of a tensor: a tuple of ints.
+
+    >>> torch.Size([2, 3]).numel()
+    6
+    """
 
     __slots__ = ()
     __module__ = "torch"
@@ -413,7 +425,11 @@ class Size(tuple):
 
 
 class finfo:
-    """The numerical properties of a floating dtype (of the parts, for a complex one)."""
+    """The numerical properties of a floating dtype (of the parts, for a complex one).
+
+    >>> torch.finfo(torch.float32).eps
+    1.1920928955078125e-07
+    """
 
     __module__ = "torch"
 
@@ -438,7 +454,11 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an integer dtype."""
+    """The limits of an integer dtype.
+
+    >>> torch.iinfo(torch.int8).max
+    127
+    """
 
     __module__ = "torch"
 

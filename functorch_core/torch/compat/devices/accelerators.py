@@ -139,8 +139,8 @@ class Accelerator:
     def __init__(self, kind: str):
         self.kind, self.absent, self.index = kind, ABSENT[kind], 0
         place = {"kind": kind, "__module__": f"torch.{kind}"}
-        self.Stream = type("Stream", (Stream,), dict(place))
-        self.Event = type("Event", (Event,), dict(place))
+        self.Stream = type("Stream", (Stream,), {**place, "__doc__": Stream.__doc__})
+        self.Event = type("Event", (Event,), {**place, "__doc__": Event.__doc__})
         self.device = _device_context(self)
 
     def require(self, index: int | None = None) -> xla.Device:

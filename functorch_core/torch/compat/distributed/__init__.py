@@ -70,9 +70,19 @@ from .group import (
 )
 from .stores import DistStoreError, FileStore, HashStore, PrefixStore, Store, TCPStore
 
-DistError = type("DistError", (RuntimeError,), {"__module__": "torch.distributed"})
-DistBackendError = type("DistBackendError", (DistError,), {"__module__": "torch.distributed"})
-DistNetworkError = type("DistNetworkError", (DistError,), {"__module__": "torch.distributed"})
+DistError = type(
+    "DistError",
+    (RuntimeError,),
+    {"__doc__": "An error of processes that work together.", "__module__": "torch.distributed"},
+)
+DistBackendError = type(
+    "DistBackendError", (DistError,), {"__doc__": "An error of the backend.", "__module__": "torch.distributed"}
+)
+DistNetworkError = type(
+    "DistNetworkError",
+    (DistError,),
+    {"__doc__": "A connection to another process failed.", "__module__": "torch.distributed"},
+)
 _all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
 
 __getattr__ = _missing.getter(

@@ -141,6 +141,8 @@ class ProcessGroup:
 
 
 class _GroupMember:
+    """Which processes work together: `WORLD`, the group of all of them, once init_process_group was called."""
+
     WORLD: ProcessGroup | None = None
     NON_GROUP_MEMBER = -100  # what new_group gives to processes that are not in it
 

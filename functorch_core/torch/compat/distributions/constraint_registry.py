@@ -45,7 +45,11 @@ class ConstraintRegistry:
 
 
 biject_to = ConstraintRegistry()
+biject_to.__doc__ = "A bijection from all real numbers to a constraint: `biject_to(constraint)`."
 transform_to = ConstraintRegistry()
+transform_to.__doc__ = (
+    "A transform from all real numbers onto a constraint, perhaps no bijection: `transform_to(constraint)`."
+)
 
 
 def _in_both(*kinds):

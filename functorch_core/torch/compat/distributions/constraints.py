@@ -463,6 +463,7 @@ class _PositiveDefinite(_Symmetric):
 # ---- the public names ----------------------------------------------------------------------------
 
 dependent = _Dependent()
+dependent.__doc__ = "The constraint of what depends on other parameters: it cannot be checked alone."
 dependent_property = _DependentProperty
 independent = _IndependentConstraint
 cat = _Cat

@@ -883,3 +883,4 @@ class StackTransform(_Joined):
 
 
 identity_transform = ComposeTransform([])
+identity_transform.__doc__ = "The transform that changes nothing."

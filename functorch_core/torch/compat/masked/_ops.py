@@ -85,7 +85,11 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The product of the kept elements over dimensions; 1 of none."""
+    """The product of the kept elements over dimensions; 1 of none.
+
+    >>> torch.masked.prod(torch.tensor([2., 9., 4.]), 0, mask=torch.tensor([True, False, True]))
+    tensor(8.)
+    """
     result = _masked(input, mask, "prod").to(_sum_dtype(input, dtype))
     for d in reversed(_dims(dim, input.ndim)):
         result = result.prod(dim=d, keepdim=bool(keepdim))
@@ -108,7 +112,11 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
-    """The lower median of the kept elements along a dimension; NaN of none."""
+    """The lower median of the kept elements along a dimension; NaN of none.
+
+    >>> torch.masked.median(torch.tensor([1., 5., 2.]), 0, mask=torch.tensor([True, False, True]))
+    tensor(1.)
+    """
     dtype, floating = input.dtype if dtype is None else dtype, input.is_floating_point()
     x = input if floating else input.to(torch.float)
     found = torch.nanmedian(
@@ -150,7 +158,11 @@ argmin = _place("argmin", "amin", "The index of the least kept element along a d
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The norm of the kept elements over dimensions; 0 of none (infinity for ord=-inf)."""
+    """The norm of the kept elements over dimensions; 0 of none (infinity for ord=-inf).
+
+    >>> torch.masked.norm(torch.tensor([3., 9., 4.]), 2.0, 0, mask=torch.tensor([True, False, True]))
+    tensor(5.)
+    """
     x = _masked(input, mask, "amin" if ord == -math.inf else "sum")
     return torch.linalg.vector_norm(
         x, ord, _dims(dim, input.ndim), bool(keepdim), dtype=input.dtype if dtype is None else dtype
@@ -158,7 +170,11 @@ def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The logarithm of the sum of the exponentials of the kept elements over dimensions."""
+    """The logarithm of the sum of the exponentials of the kept elements over dimensions.
+
+    >>> torch.masked.logsumexp(torch.tensor([0., 5.]), 0, mask=torch.tensor([True, False]))
+    tensor(0.)
+    """
     found = torch.logsumexp(_masked(input, mask, "amax"), _dims(dim, input.ndim), bool(keepdim))
     return found.to(input.dtype if dtype is None else dtype)
 
@@ -173,7 +189,11 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
 
 
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
-    """The variance of the kept elements over dimensions; NaN of none."""
+    """The variance of the kept elements over dimensions; NaN of none.
+
+    >>> torch.masked.var(torch.tensor([1., 9., 3.]), 0, unbiased=False, mask=torch.tensor([True, False, True]))
+    tensor(1.)
+    """
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")
     if correction is None:
@@ -195,7 +215,11 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
-    """The standard deviation of the kept elements over dimensions; NaN of none."""
+    """The standard deviation of the kept elements over dimensions; NaN of none.
+
+    >>> torch.masked.std(torch.tensor([1., 9., 3.]), 0, unbiased=False, mask=torch.tensor([True, False, True]))
+    tensor(1.)
+    """
     return torch.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
 
 
@@ -203,12 +227,20 @@ def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 
 
 def cumsum(input, dim, *, dtype=None, mask=None):
-    """The sum of the kept elements so far along a dimension."""
+    """The sum of the kept elements so far along a dimension.
+
+    >>> torch.masked.cumsum(torch.tensor([1., 5., 2.]), 0, mask=torch.tensor([True, False, True]))
+    tensor([1., 1., 3.])
+    """
     return torch.cumsum(_masked(input, mask, "sum"), dim, dtype=input.dtype if dtype is None else dtype)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
-    """The product of the kept elements so far along a dimension."""
+    """The product of the kept elements so far along a dimension.
+
+    >>> torch.masked.cumprod(torch.tensor([1., 5., 2.]), 0, mask=torch.tensor([True, False, True]))
+    tensor([1., 1., 2.])
+    """
     return torch.cumprod(_masked(input, mask, "prod"), dim, dtype=input.dtype if dtype is None else dtype)
 
 
@@ -222,16 +254,28 @@ def softmax(input, dim, *, dtype=None, mask=None):
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None):
-    """The logarithm of softmax along a dimension over the kept elements."""
+    """The logarithm of softmax along a dimension over the kept elements.
+
+    >>> torch.masked.log_softmax(torch.tensor([1., 1.]), 0, mask=torch.tensor([True, True]))
+    tensor([-0.6931, -0.6931])
+    """
     return torch.log_softmax(_masked(input, mask, "amax"), dim, dtype=dtype)
 
 
 def softmin(input, dim, *, dtype=None, mask=None):
-    """softmax of the negative along a dimension over the kept elements."""
+    """softmax of the negative along a dimension over the kept elements.
+
+    >>> torch.masked.softmin(torch.tensor([1., 9., 1.]), 0, mask=torch.tensor([True, False, True]))
+    tensor([0.5000, 0.0000, 0.5000])
+    """
     return torch.nn.functional.softmin(_masked(input, mask, "amin"), dim, dtype=dtype)
 
 
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
-    """The input over the norm of its kept elements along a dimension; 0 for the others."""
+    """The input over the norm of its kept elements along a dimension; 0 for the others.
+
+    >>> torch.masked.normalize(torch.tensor([3., 9., 4.]), 2.0, 0, mask=torch.tensor([True, False, True]))
+    tensor([0.6000, 0.0000, 0.8000])
+    """
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _masked(input, mask, "sum") / torch.clamp(size, min=eps)

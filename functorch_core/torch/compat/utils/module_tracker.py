@@ -17,7 +17,7 @@ class ModuleTracker:
     ...     pass
     >>> model = Model(torch.nn.Identity())
     >>> with torch.utils.module_tracker.ModuleTracker() as tracker:
-    ...     _ = model[0].register_forward_hook(lambda *args: print(sorted(tracker.parents)))
+    ...     _ = model[0].register_forward_pre_hook(lambda *args: print(sorted(tracker.parents)))
     ...     _ = model(torch.ones(1))
     ['Global', 'Model', 'Model.0']
     """

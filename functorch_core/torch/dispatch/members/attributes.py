@@ -19,9 +19,9 @@ IN_TRANSFORM = "share_memory_: a tensor inside a transform has no memory that co
 NO_META = "share_memory_: tensors on the meta device have no memory"
 
 
-def _never(n: int):
-    """n attributes that are False: no tensor is of that kind, or on such a device."""
-    return [property(lambda self: False) for _ in range(n)]
+def _never(what: str, names: str) -> list[property]:
+    """An attribute that is False for each name: no tensor is of that kind, or on such a device."""
+    return [property(lambda self: False, doc=f"False: no tensor is {what} {name}.") for name in names.split()]
 
 
 class Attributes:
@@ -36,45 +36,81 @@ class Attributes:
 
     @property
     def shape(self) -> _types.Size:
-        """The size of each dimension."""
+        """The size of each dimension.
+
+        >>> torch.zeros(2, 3).shape
+        torch.Size([2, 3])
+        """
         return tuple.__new__(_types.Size, (self._value if self._level is None else self._level).aval.shape)
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        >>> torch.zeros(2, 3).ndim
+        2
+        """
         return self._aval.ndim
 
     @property
     def dtype(self) -> _types.dtype:
-        """The element type."""
+        """The element type.
+
+        >>> torch.zeros(1).dtype
+        torch.float32
+        """
         return _types._by_numpy[self._aval.dtype]
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element."""
+        """Bytes of an element.
+
+        >>> torch.zeros(2).itemsize
+        4
+        """
         return self._aval.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """Bytes of all elements.
+
+        >>> torch.zeros(2, 3).nbytes
+        24
+        """
         return self._aval.nbytes
 
     def size(self, dim=None):
-        """The shape, or the size of one dimension."""
+        """The shape, or the size of one dimension.
+
+        >>> torch.zeros(2, 3).size(1)
+        3
+        """
         return self.shape if dim is None else self.shape[wrap_dim(dim, self.ndim)]
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        >>> torch.zeros(2, 3).dim()
+        2
+        """
         return self.ndim
 
     def numel(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        >>> torch.zeros(2, 3).nelement()
+        6
+        """
         return self._aval.size
 
     ndimension, nelement = dim, numel
 
     def element_size(self) -> int:
-        """Bytes of an element."""
+        """Bytes of an element.
+
+        >>> torch.zeros(2).element_size()
+        4
+        """
         return self._aval.dtype.itemsize
 
     def is_floating_point(self) -> bool:
@@ -86,14 +122,22 @@ class Attributes:
         return self._aval.dtype in dt.COMPLEX
 
     def is_signed(self) -> bool:
-        """Whether the dtype has negative numbers."""
+        """Whether the dtype has negative numbers.
+
+        >>> torch.zeros(1, dtype=torch.uint8).is_signed()
+        False
+        """
         return self.dtype.is_signed
 
     # ---- device
 
     @property
     def device(self) -> _types.device:
-        """Where the tensor is."""
+        """Where the tensor is.
+
+        >>> torch.zeros(1).device
+        device(type='cpu')
+        """
         value = self._value
         if has_data(value) and not isinstance(value.data, np.ndarray):
             platform = getattr(xla.device_of(value.data), "platform", "cpu")
@@ -103,16 +147,26 @@ class Attributes:
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the tensor is in the host's memory."""
+        """Whether the tensor is in the host's memory.
+
+        >>> torch.zeros(1).is_cpu
+        True
+        """
         return self.device.type == "cpu"
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the tensor is on a GPU."""
+        """Whether the tensor is on a GPU.
+
+        >>> torch.zeros(1).is_cuda
+        False
+        """
         return self.device.type == "cuda"
 
     is_meta = property(is_meta)
-    is_xpu, is_mps, is_ipu, is_xla, is_hpu, is_mtia, is_vulkan, is_maia = _never(8)
+    is_xpu, is_mps, is_ipu, is_xla, is_hpu, is_mtia, is_vulkan, is_maia = _never(
+        "on a device of the kind", "xpu mps ipu xla hpu mtia vulkan maia"
+    )
 
     def get_device(self) -> int:
         """The index of the GPU; -1 for any other device."""
@@ -120,11 +174,17 @@ class Attributes:
 
     # ---- kinds of tensors that there are not
 
-    is_sparse, is_quantized, is_mkldnn, is_nested, is_sparse_csr = _never(5)
+    is_sparse, is_quantized, is_mkldnn, is_nested, is_sparse_csr = _never(
+        "of the kind", "sparse quantized mkldnn nested sparse_csr"
+    )
 
     @property
     def layout(self) -> _types.layout:
-        """torch.strided."""
+        """torch.strided.
+
+        >>> torch.zeros(1).layout
+        torch.strided
+        """
         return _types.strided
 
     @property
@@ -173,16 +233,28 @@ class Attributes:
     # ---- memory
 
     def stride(self, dim=None):
-        """The strides in elements, or that of one dimension."""
+        """The strides in elements, or that of one dimension.
+
+        >>> torch.zeros(2, 3).stride()
+        (3, 1)
+        """
         strides = layout_of(self)[1]
         return strides if dim is None else strides[wrap_dim(dim, self.ndim)]
 
     def storage_offset(self) -> int:
-        """Where in its storage the tensor begins, in elements."""
+        """Where in its storage the tensor begins, in elements.
+
+        >>> torch.arange(5)[2:].storage_offset()
+        2
+        """
         return layout_of(self)[2]
 
     def is_contiguous(self, memory_format=_types.contiguous_format) -> bool:
-        """Whether the elements lie in the order of the given format without gaps."""
+        """Whether the elements lie in the order of the given format without gaps.
+
+        >>> torch.zeros(2, 3).t().is_contiguous()
+        False
+        """
         shape, strides, _ = layout_of(self)
         wanted = contiguous_strides(shape)
         if memory_format in (_types.channels_last, _types.channels_last_3d):
@@ -196,6 +268,10 @@ class Attributes:
         The elements lie there, as they are at this call; what is written there reaches the tensor if its
         memory is shared (by numpy(), from_numpy, share_memory_). Tensors on a GPU or inside a transform
         have a number that is no address.
+
+        >>> x = torch.zeros(2)
+        >>> x.data_ptr() == x[:1].data_ptr()
+        True
         """
         cell = share(self).cell
         if is_meta(self) or not self._aval.size:

@@ -77,7 +77,11 @@ class Autograd:
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients are computed for this tensor."""
+        """Whether gradients are computed for this tensor.
+
+        >>> torch.ones(1, requires_grad=True).requires_grad
+        True
+        """
         if self._view is not None and self._view.base is not None:
             self._read()  # the history may be another
         return self._ge is not None
@@ -108,7 +112,11 @@ class Autograd:
         raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set requires_grad; returns the tensor."""
+        """Set requires_grad; returns the tensor.
+
+        >>> torch.ones(1).requires_grad_()
+        tensor([1.], requires_grad=True)
+        """
         if requires_grad and self._value.aval.dtype not in dt.INEXACT:
             raise explain(RuntimeError("only Tensors of floating point dtype can require gradients"))
         self.requires_grad = requires_grad
@@ -116,20 +124,33 @@ class Autograd:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the tensor was made by the user rather than by an op on the tape."""
+        """Whether the tensor was made by the user rather than by an op on the tape.
+
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> x.is_leaf, (2 * x).is_leaf
+        (True, False)
+        """
         edge = self._ge
         return edge is None or isinstance(edge[0], AccumulateGrad)
 
     @property
     def grad_fn(self):
-        """The node that made the tensor, None for a leaf."""
+        """The node that made the tensor, None for a leaf.
+
+        >>> torch.ones(1).grad_fn is None
+        True
+        """
         if self._view is not None:
             self._view.settle(self)
         return None if self.is_leaf else self._ge[0]
 
     @property
     def output_nr(self) -> int:
-        """Which output of its node the tensor is."""
+        """Which output of its node the tensor is.
+
+        >>> torch.zeros(1).output_nr
+        0
+        """
         return self._ge[1] if self._ge is not None else 0
 
     def _edge(self) -> tuple | None:
@@ -152,12 +173,24 @@ class Autograd:
     # ---- the gradient
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-        """Add the gradient of this tensor by the leaves to their `.grad`."""
+        """Add the gradient of this tensor by the leaves to their `.grad`.
+
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(6.)
+        """
         _backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     @property
     def grad(self) -> Tensor | None:
-        """The accumulated gradient, or None."""
+        """The accumulated gradient, or None.
+
+        >>> x = torch.tensor(2., requires_grad=True)
+        >>> (3 * x).backward()
+        >>> x.grad
+        tensor(3.)
+        """
         if self._grad is None and not self.is_leaf and not self._retains_grad:
             warn(NO_LEAF)
         return self._grad
@@ -177,7 +210,15 @@ class Autograd:
     # ---- keeping the gradient of a result
 
     def retain_grad(self):
-        """Keep the gradient of a non-leaf tensor in `.grad`."""
+        """Keep the gradient of a non-leaf tensor in `.grad`.
+
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> y = 2 * x
+        >>> y.retain_grad()
+        >>> (3 * y).backward()
+        >>> y.grad
+        tensor([3.])
+        """
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if not self.is_leaf:
@@ -205,7 +246,14 @@ class Autograd:
     # ---- hooks
 
     def register_hook(self, hook) -> Handle:
-        """Call hook(grad) when the gradient by this tensor is known; it may return another."""
+        """Call hook(grad) when the gradient by this tensor is known; it may return another.
+
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> handle = x.register_hook(lambda g: 2 * g)
+        >>> (3 * x).backward()
+        >>> x.grad
+        tensor([6.])
+        """
         if not self.requires_grad:
             raise RuntimeError(NO_HOOK)
         node, index = self._own_edge()
@@ -228,7 +276,11 @@ class Autograd:
         return make_alias(self) if self._level is None else _levels.detach(self)
 
     def detach_(self) -> Tensor:
-        """Cut the tensor off from its history."""
+        """Cut the tensor off from its history.
+
+        >>> (torch.ones(1, requires_grad=True) * 2).detach_().requires_grad
+        False
+        """
         if self._view is not None and self._view.base is not None:
             raise RuntimeError(DETACHED_VIEW)
         self._ge = None
@@ -236,7 +288,12 @@ class Autograd:
 
     @property
     def data(self) -> Tensor:
-        """The same memory without history."""
+        """The same memory without history.
+
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> x.data.requires_grad
+        False
+        """
         if self._level is not None:
             return self.detach()
         out = make_alias(self)

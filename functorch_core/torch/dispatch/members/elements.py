@@ -32,7 +32,11 @@ class Elements:
     # ---- as Python's and NumPy's objects
 
     def item(self):
-        """The only element as a Python number."""
+        """The only element as a Python number.
+
+        >>> torch.tensor([2.5]).item()
+        2.5
+        """
         if self._level is None and self._value.aval.size != 1:
             raise explain(RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar"))
         try:
@@ -41,12 +45,20 @@ class Elements:
             raise RuntimeError(NO_ITEM) from None
 
     def tolist(self):
-        """Nested lists of Python numbers."""
+        """Nested lists of Python numbers.
+
+        >>> torch.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
         array = _concrete(self, "tolist()")
         return array.astype(np.float64).tolist() if array.dtype.kind == "V" else array.tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The data as a NumPy array in the tensor's memory: a write on either side is seen on the other."""
+        """The data as a NumPy array in the tensor's memory: a write on either side is seen on the other.
+
+        >>> torch.tensor([1., 2.]).numpy().tolist()
+        [1.0, 2.0]
+        """
         view = self._view
         if view is not None and view.cell.shared and view.base is None and self._ge is None and self._level is None:
             if self._value.aval.dtype.isbuiltin == 1:  # the way again and again, 0.3 us quicker

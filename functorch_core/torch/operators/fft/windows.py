@@ -135,7 +135,11 @@ def kaiser_window(
     pin_memory=False,
     requires_grad=False,
 ):
-    """The Kaiser window: the greater beta, the narrower."""
+    """The Kaiser window: the greater beta, the narrower.
+
+    >>> torch.kaiser_window(4).shape
+    torch.Size([4])
+    """
     return _window(
         "kaiser_window",
         window_length,

@@ -80,7 +80,12 @@ def _gather(input: Tensor, index: Tensor, dim, wraps):
 
 @composite(out=Out(EXACT, apart=True))
 def gather(input, dim, index, *, sparse_grad=False, out=None):
-    """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements along a dimension."""
+    """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements along a dimension.
+
+    >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0], [1]]))
+    tensor([[1],
+            [4]])
+    """
     d = wrap_dim(dim, input.ndim)
     _check_index("gather", index)
     if index.numel():
@@ -248,7 +253,11 @@ def _scatter(input: Tensor, index: Tensor, src: Operand, dim, how, include_self)
 
 @composite(inplace=True, out=Out(EXACT, apart=True))
 def scatter(input, dim, index, src=None, value=None, *, reduce=None, out=None):
-    """The input with src (a tensor or number) written, added or multiplied at index along dim."""
+    """The input with src (a tensor or number) written, added or multiplied at index along dim.
+
+    >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5., 6.]))
+    tensor([6., 0., 5.])
+    """
     src = value if src is None else src
     d = wrap_dim(dim, input.ndim)
     if reduce not in (None, "add", "multiply"):
@@ -262,7 +271,11 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None, out=None):
 
 @composite(inplace=True, out=Out(EXACT, apart=True), autocast={"cuda": "widest"}, node="ScatterAddBackward0")
 def scatter_add(input, dim, index, src, *, out=None):
-    """The input with src added at index along dim."""
+    """The input with src added at index along dim.
+
+    >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([0, 0, 1]), torch.tensor([1., 2., 3.]))
+    tensor([3., 3.])
+    """
     if not isinstance(src, Tensor):
         raise TypeError(f"scatter_add(): argument 'src' (position 4) must be Tensor, not {type(src).__name__}")
     d = wrap_dim(dim, input.ndim)
@@ -272,7 +285,11 @@ def scatter_add(input, dim, index, src, *, out=None):
 
 @composite(inplace=True, out=Out(EXACT, apart=True))
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
-    """The input with the sum, product, mean, maximum or minimum of src at index along dim."""
+    """The input with the sum, product, mean, maximum or minimum of src at index along dim.
+
+    >>> torch.scatter_reduce(torch.zeros(2), 0, torch.tensor([0, 0, 1]), torch.tensor([1., 5., 3.]), "amax")
+    tensor([5., 3.])
+    """
     if reduce not in REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     d = wrap_dim(dim, input.ndim)
@@ -296,7 +313,11 @@ def _index_select(input: Tensor, index: Tensor, dim):
 
 @composite(out=Out(SAME_TYPE, apart=True))
 def index_select(input, dim, index, *, out=None):
-    """The parts of a dimension at the places of an index vector."""
+    """The parts of a dimension at the places of an index vector.
+
+    >>> torch.index_select(torch.tensor([1, 2, 3]), 0, torch.tensor([2, 0]))
+    tensor([3, 1])
+    """
     d = wrap_dim(dim, input.ndim)
     if not input.ndim and index.numel() != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
@@ -373,7 +394,11 @@ def _check_added(name: str, input, d: int, index, source):
 
 @composite(inplace=True, out=Out(EXACT, apart=True))
 def index_add(input, dim, index, source, *, alpha=1, out=None):
-    """The input with alpha * source added at the places of an index vector."""
+    """The input with alpha * source added at the places of an index vector.
+
+    >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 2, 2]), torch.ones(3))
+    tensor([1., 0., 2.])
+    """
     d = wrap_dim(dim, input.ndim)
     _check_added("index_add_", input, d, index, source)
     made = _index_write.compute([input, index, source, alpha, d, "add"])
@@ -382,7 +407,11 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
 
 @composite(inplace=True, out=Out(EXACT, apart=True), autocast={"cpu": "widest"})
 def index_copy(input, dim, index, source, *, out=None):
-    """The input with source written at the places of an index vector."""
+    """The input with source written at the places of an index vector.
+
+    >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([0, 2]), torch.tensor([5., 6.]))
+    tensor([5., 0., 6.])
+    """
     d = wrap_dim(dim, input.ndim)
     if index._aval.dtype != dt.int64:
         raise RuntimeError("index_copy_(): Expected a long tensor for index, but got " + scalar_name(index._aval.dtype))
@@ -421,7 +450,11 @@ def index_copy(input, dim, index, source, *, out=None):
 
 @composite(inplace=True, out=Out(apart=True))
 def index_fill(input, dim, index, value):
-    """The input with a number at the places of an index vector."""
+    """The input with a number at the places of an index vector.
+
+    >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([0, 2]), 7)
+    tensor([7., 0., 7.])
+    """
     d = wrap_dim(dim, input.ndim)
     if index._aval.dtype != dt.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
@@ -443,7 +476,11 @@ def index_fill(input, dim, index, value):
 
 @composite(inplace=True, out=Out(EXACT, apart=True), node="IndexReduceBackward0")
 def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
-    """The input combined with source at the places of an index vector."""
+    """The input combined with source at the places of an index vector.
+
+    >>> torch.index_reduce(torch.ones(2), 0, torch.tensor([0, 0]), torch.tensor([3., 4.]), "prod")
+    tensor([12.,  1.])
+    """
     if reduce not in REDUCTIONS[1:]:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     d = wrap_dim(dim, input.ndim)
@@ -459,7 +496,11 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
 
 @composite(inplace=True, out=Out(apart=True))
 def index_put(input, indices, values, accumulate=False):
-    """The input with values written, or added, at index tensors of its first dimensions."""
+    """The input with values written, or added, at index tensors of its first dimensions.
+
+    >>> torch.index_put(torch.zeros(3), (torch.tensor([1]),), torch.tensor(4.))
+    tensor([0., 4., 0.])
+    """
     if isinstance(indices, Tensor) or not isinstance(indices, (tuple, list)):
         raise TypeError(
             f"index_put_(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
@@ -523,7 +564,11 @@ def _take(input: Tensor, index: Tensor):
     )
 )
 def take(input, index, *, out=None):
-    """The elements at places counted through the whole tensor."""
+    """The elements at places counted through the whole tensor.
+
+    >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3]))
+    tensor([1, 4])
+    """
     _check_long("take", index)
     _check_elements(input, index, "take")
     return _finish("take", _take.compute([input, index]), out)
@@ -557,7 +602,12 @@ def _put(input: Tensor, index: Tensor, source: Tensor, accumulate):
 
 @composite(inplace=True, out=Out(apart=True))
 def put(input, index, source, accumulate=False):
-    """The input with source at places counted through the whole tensor."""
+    """The input with source at places counted through the whole tensor.
+
+    >>> torch.put(torch.zeros(2, 2), torch.tensor([0, 3]), torch.tensor([5., 6.]))
+    tensor([[5., 0.],
+            [0., 6.]])
+    """
     _check_long("put_", index)
     if input._aval.dtype != source._aval.dtype:
         raise RuntimeError(
@@ -577,7 +627,12 @@ def put(input, index, source, accumulate=False):
 
 @composite(out=Out(EXACT, apart=True))
 def take_along_dim(input, indices, dim=None, *, out=None):
-    """The elements at indices (modulo the size) along a dimension, the others broadcast together."""
+    """The elements at indices (modulo the size) along a dimension, the others broadcast together.
+
+    >>> torch.take_along_dim(torch.tensor([[3, 1], [2, 4]]), torch.tensor([[1], [0]]), dim=1)
+    tensor([[1],
+            [2]])
+    """
     if indices._aval.dtype != dt.int64:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got " + scalar_name(indices._aval.dtype)

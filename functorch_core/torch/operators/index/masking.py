@@ -57,7 +57,11 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand):
 
 @composite(out=Out(SAME_TYPE, apart=True), node="MaskedSelectBackward0")
 def masked_select(input, mask, *, out=None):
-    """The elements where the mask is True, as a vector."""
+    """The elements where the mask is True, as a vector.
+
+    >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
+    tensor([1, 3])
+    """
     if mask._aval.dtype not in (dt.bool_, dt.uint8):
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = common_shape([tuple(input.shape), tuple(mask.shape)])
@@ -79,7 +83,11 @@ def _masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
 
 @composite(inplace=True)
 def masked_scatter(input, mask, source):
-    """The input with the elements of source, in order, where the mask is True."""
+    """The input with the elements of source, in order, where the mask is True.
+
+    >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([5., 6.]))
+    tensor([5., 0., 6.])
+    """
     if input._aval.dtype != source._aval.dtype:
         raise RuntimeError(
             "masked_scatter: expected self and source to have same dtypes but got"
@@ -122,7 +130,12 @@ def nonzero(input, *, out=None, as_tuple=False):
 
 @composite(without_data=NO_NONZERO)
 def argwhere(input):
-    """Where the elements are not zero, as rows of indices."""
+    """Where the elements are not zero, as rows of indices.
+
+    >>> torch.argwhere(torch.tensor([[0, 1], [2, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
     return nonzero(input)
 
 
@@ -158,7 +171,12 @@ def _scattered_through(input: Tensor, lens: Lens, shape, src: Tensor, out) -> Te
 
 @composite(node="SelectScatterBackward0")
 def select_scatter(input, src, dim, index, *, out=None):
-    """The input with src at one index of a dimension."""
+    """The input with src at one index of a dimension.
+
+    >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
     if not -n <= index < n:
@@ -172,7 +190,11 @@ def select_scatter(input, src, dim, index, *, out=None):
 
 @composite(node="SliceScatterBackward0")
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
-    """The input with src in a slice of a dimension."""
+    """The input with src in a slice of a dimension.
+
+    >>> torch.slice_scatter(torch.zeros(4), torch.ones(2), start=1, end=3)
+    tensor([0., 1., 1., 0.])
+    """
     d = wrap_dim(dim, input.ndim)
     shape = tuple(input.shape)
     first, n, step = sliced(slice(start, end, step), shape[d])
@@ -182,7 +204,12 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
 
 @composite(node="DiagonalScatterBackward0")
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
-    """The input with src on a diagonal."""
+    """The input with src on a diagonal.
+
+    >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     a, b = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -193,7 +220,11 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
 
 @composite(out=Out(EXACT), node="AsStridedScatterBackward0")
 def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=None):
-    """The input with src at offset + sum of index times stride."""
+    """The input with src at offset + sum of index times stride.
+
+    >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
+    tensor([1., 0., 1., 0.])
+    """
     seen, lens = as_strided_lens(input, size, stride, storage_offset)
     if seen is not input:
         raise NotImplementedError("as_strided_scatter beyond the elements of the input")

@@ -53,7 +53,11 @@ def _cholesky_ex(input: Tensor, upper):
 
 @overridable
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
-    """cholesky, and for each matrix 0, or 1 where it is not positive definite: a factor of NaN."""
+    """cholesky, and for each matrix 0, or 1 where it is not positive definite: a factor of NaN.
+
+    >>> torch.linalg.cholesky_ex(torch.tensor([[4., 2.], [2., 5.]])).info
+    tensor(0, dtype=torch.int32)
+    """
     result = _cholesky_ex(A, upper)
     if check_errors:
         check_info("linalg.cholesky", result.info, NOT_POSITIVE, _order_in(A, upper))
@@ -215,7 +219,14 @@ ZERO_PIVOT = (
 @takes_out("linalg_lu_factor", Out(EXACT))
 @overridable
 def lu_factor(A, *, pivot=True, out=None):
-    """(L and U packed in one matrix, the pivots); LinAlgError where U is singular."""
+    """(L and U packed in one matrix, the pivots); LinAlgError where U is singular.
+
+    >>> torch.linalg.lu_factor(torch.tensor([[2., 1.], [4., 3.]]))
+    torch.return_types.linalg_lu_factor(
+    LU=tensor([[ 4.0000,  3.0000],
+            [ 0.5000, -0.5000]]),
+    pivots=tensor([2, 2], dtype=torch.int32))
+    """
     factors, pivots, info = _lu_factor_ex(A, pivot)
     check_info("torch.linalg.lu_factor", info, ZERO_PIVOT)
     return write_out("linalg_lu_factor", out, named.linalg_lu_factor(factors, pivots))
@@ -387,7 +398,12 @@ def _householder_product(input: Tensor, tau: Tensor, *, out=None):
 
 @overridable
 def householder_product(A, tau, *, out=None):
-    """The first columns of the product of the reflectors that A and tau hold."""
+    """The first columns of the product of the reflectors that A and tau hold.
+
+    >>> torch.linalg.householder_product(torch.zeros(2, 1), torch.tensor([0.]))
+    tensor([[1.],
+            [-0.]])
+    """
     return _householder_product(A, tau, out=out)
 
 
@@ -466,7 +482,11 @@ def _eigvalsh(input: Tensor, UPLO, *, out=None):
 
 @overridable
 def eigvalsh(A, UPLO="L", *, out=None):
-    """The eigenvalues, ascending, of Hermitian matrices."""
+    """The eigenvalues, ascending, of Hermitian matrices.
+
+    >>> torch.linalg.eigvalsh(torch.tensor([[2., 1.], [1., 2.]]))
+    tensor([1., 3.])
+    """
     return _eigvalsh(A, UPLO, out=out)
 
 
@@ -488,7 +508,11 @@ def _eig(input: Tensor):
 
 @overridable
 def eig(A, *, out=None):
-    """Complex eigenvalues and eigenvectors of any square matrices."""
+    """Complex eigenvalues and eigenvectors of any square matrices.
+
+    >>> torch.linalg.eig(torch.tensor([[2., 0.], [0., 3.]])).eigenvalues
+    tensor([2.+0.j, 3.+0.j])
+    """
     if is_readable(A) and A.ndim and not np.isfinite(A._array()).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     return write_out("linalg_eig", out, _eig(A))
@@ -510,7 +534,11 @@ def _eigvals(input: Tensor, *, out=None):
 
 @overridable
 def eigvals(A, *, out=None):
-    """The complex eigenvalues of any square matrices."""
+    """The complex eigenvalues of any square matrices.
+
+    >>> torch.linalg.eigvals(torch.tensor([[0., 1.], [-1., 0.]])).imag.abs()
+    tensor([1., 1.])
+    """
     return _eigvals(A, out=out)
 
 
@@ -581,7 +609,11 @@ def _svdvals(input: Tensor, *, out=None):
 
 @overridable
 def svdvals(A, *, driver=None, out=None):
-    """The singular values, descending."""
+    """The singular values, descending.
+
+    >>> torch.linalg.svdvals(torch.tensor([[3., 0.], [0., -4.]]))
+    tensor([4., 3.])
+    """
     _check_driver(driver)
     return _svdvals(A, out=out)
 

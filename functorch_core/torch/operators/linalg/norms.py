@@ -169,7 +169,11 @@ OLD_NORM = "torch.{name} is deprecated: call torch.linalg.matrix_norm(A, ord={or
 
 @composite(method=False, autocast={"cuda": "full"})
 def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
-    """linalg.matrix_norm(input, "nuc") under its old name."""
+    """linalg.matrix_norm(input, "nuc") under its old name.
+
+    >>> torch.nuclear_norm(torch.tensor([[3., 0.], [0., 4.]]))
+    tensor(7.)
+    """
     warn_once(OLD_NORM.format(name="nuclear_norm", ord="nuc"))
     return matrix_norm(input, "nuc", dim, keepdim, out=out)
 
@@ -226,5 +230,9 @@ def _cond(input: Tensor, order, *, out=None):
 
 @overridable
 def cond(A, p=None, *, out=None):
-    """The condition number of matrices by a norm, the spectral one by default."""
+    """The condition number of matrices by a norm, the spectral one by default.
+
+    >>> torch.linalg.cond(torch.tensor([[2., 0.], [0., 4.]]))
+    tensor(2.)
+    """
     return _cond(A, p if p is None or isinstance(p, str) else float(p), out=out)

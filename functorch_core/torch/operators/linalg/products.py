@@ -29,25 +29,43 @@ def cross(input, other, *, dim=-1, out=None):
 
 @overridable
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
-    """The diagonals of matrices: a view."""
+    """The diagonals of matrices: a view.
+
+    >>> torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     return registry["diagonal"](A, offset, dim1, dim2)
 
 
 @overridable
 def matmul(input, other, *, out=None):
-    """torch.matmul."""
+    """torch.matmul.
+
+    >>> torch.linalg.matmul(torch.ones(2, 3), torch.ones(3, 4)).shape
+    torch.Size([2, 4])
+    """
     return products.matmul(input, other, out=out)
 
 
 @overridable
 def matrix_power(A, n, *, out=None):
-    """A square matrix times itself n times; its inverse for negative n."""
+    """A square matrix times itself n times; its inverse for negative n.
+
+    >>> torch.linalg.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
     return products.matrix_power(A, n, out=out)
 
 
 @overridable
 def matrix_exp(A):
-    """The exponential of square matrices."""
+    """The exponential of square matrices.
+
+    >>> torch.linalg.matrix_exp(torch.tensor([[0., 1.], [0., 0.]]))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
     return torch_matrix_exp(A)
 
 

@@ -110,7 +110,11 @@ def solve(A, B, *, left=True, out=None):
 
 @overridable
 def solve_ex(A, B, *, left=True, check_errors=False, out=None):
-    """solve, and for each matrix the first zero pivot (from 1), or 0."""
+    """solve, and for each matrix the first zero pivot (from 1), or 0.
+
+    >>> torch.linalg.solve_ex(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 8.])).result
+    tensor([1., 2.])
+    """
     result = _solve_ex(A, B, left)
     if check_errors:
         check_info("torch.linalg.solve_ex", result.info, SINGULAR)
@@ -141,7 +145,12 @@ def _triangular(a, b, upper, left=True, unit=False, **op):
 
 @overridable
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
-    """X with A X = B for triangular A, of which only that triangle is read."""
+    """X with A X = B for triangular A, of which only that triangle is read.
+
+    >>> torch.linalg.solve_triangular(torch.tensor([[2., 0.], [2., 4.]]), torch.tensor([[2.], [6.]]), upper=False)
+    tensor([[1.],
+            [1.]])
+    """
     return _solve_triangular(A, B, upper, left, unitriangular, out=out)
 
 
@@ -200,7 +209,13 @@ def _check_pivots(LU, pivots):
 
 @overridable
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
-    """X with A X = B, from lu_factor's results."""
+    """X with A X = B, from lu_factor's results.
+
+    >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[2., 0.], [0., 4.]]))
+    >>> torch.linalg.lu_solve(LU, pivots, torch.tensor([[2.], [8.]]))
+    tensor([[1.],
+            [2.]])
+    """
     _check_pivots(LU, pivots)
     return _lu_solve(LU, pivots, B, left, adjoint, out=out)
 
@@ -250,7 +265,12 @@ def inv(A, *, out=None):
 
 @overridable
 def inv_ex(A, *, check_errors=False, out=None):
-    """inv, and for each matrix the first zero pivot (from 1), or 0."""
+    """inv, and for each matrix the first zero pivot (from 1), or 0.
+
+    >>> torch.linalg.inv_ex(torch.tensor([[2., 0.], [0., 4.]])).inverse
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     result = _inv_ex(A)
     if check_errors:
         check_info("linalg.inv_ex", result.info, NOT_INVERTIBLE)
@@ -259,7 +279,12 @@ def inv_ex(A, *, check_errors=False, out=None):
 
 @composite(out=Out(EXACT), autocast={"cpu": "full"})
 def inverse(input, *, out=None):
-    """linalg.inv."""
+    """linalg.inv.
+
+    >>> torch.inverse(torch.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return inv(input, out=out)
 
 
@@ -301,13 +326,23 @@ def _pinv_op(input: Tensor, atol: Operand, rtol: Operand, hermitian, *, out=None
 
 @overridable
 def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian=False, out=None):
-    """The Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as 0."""
+    """The Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as 0.
+
+    >>> torch.linalg.pinv(torch.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return _pinv_op(A, atol, rcond if rtol is None else rtol, hermitian, out=out)
 
 
 @composite(autocast={"cpu": "full"})
 def pinverse(input, rcond=1e-15):
-    """linalg.pinv under its old name."""
+    """linalg.pinv under its old name.
+
+    >>> torch.pinverse(torch.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return _pinv_op(input, 0.0, rcond, False)
 
 
@@ -335,7 +370,11 @@ def det(input: Tensor):
 @takes_out("linalg_det", Out(EXACT))
 @overridable
 def linalg_det(A, *, out=None):
-    """The determinant of square matrices."""
+    """The determinant of square matrices.
+
+    >>> torch.linalg.det(torch.tensor([[2., 0.], [0., 3.]]))
+    tensor(6.)
+    """
     return write_out("linalg_det", out, det(A))
 
 
@@ -351,20 +390,36 @@ def _slogdet_of(x):
 
 @torch_op(returns=named.slogdet, node="linalg_slogdet", out=Out(EXACT))
 def slogdet(input: Tensor, *, out=None):
-    """(sign, logarithm of the absolute value) of determinants; (0, -inf) of singular matrices."""
+    """(sign, logarithm of the absolute value) of determinants; (0, -inf) of singular matrices.
+
+    >>> torch.slogdet(torch.tensor([[-2., 0.], [0., 3.]]))
+    torch.return_types.slogdet(
+    sign=tensor(-1.),
+    logabsdet=tensor(1.7918))
+    """
     return _slogdet_of(matrices(input, "linalg.slogdet", square=True))
 
 
 @takes_out("linalg_slogdet", Out(EXACT))
 @overridable
 def linalg_slogdet(A, *, out=None):
-    """(sign, logarithm of the absolute value) of determinants."""
+    """(sign, logarithm of the absolute value) of determinants.
+
+    >>> torch.linalg.slogdet(torch.tensor([[-2., 0.], [0., 3.]]))
+    torch.return_types.linalg_slogdet(
+    sign=tensor(-1.),
+    logabsdet=tensor(1.7918))
+    """
     return write_out("linalg_slogdet", out, named.linalg_slogdet(*slogdet(A)))
 
 
 @torch_op(node="Where0(-, LinalgSlogdet0(input)#1)")
 def logdet(input: Tensor):
-    """The logarithm of determinants; NaN of negative ones."""
+    """The logarithm of determinants; NaN of negative ones.
+
+    >>> torch.logdet(torch.tensor([[2., 0.], [0., 3.]]))
+    tensor(1.7918)
+    """
     x = matrices(input, "linalg.det", square=True)
     sign, size = _slogdet_of(x)
     if aval_of(x).dtype in dt.COMPLEX:
@@ -445,6 +500,10 @@ def lstsq(A, B, rcond=None, *, driver=None, out=None):
 
     Residuals are there where A is tall and of full rank, but not for driver='gelsy' (the default);
     the rank but for 'gels'; singular values for 'gelsd' and 'gelss'.
+
+    >>> torch.linalg.lstsq(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([[2.], [8.]])).solution
+    tensor([[1.],
+            [2.]])
     """
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
@@ -474,7 +533,11 @@ def _matrix_rank(input: Tensor, atol: Operand, rtol: Operand, hermitian, *, out=
 
 @overridable
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
-    """How many singular values exceed max(atol, rtol * the largest)."""
+    """How many singular values exceed max(atol, rtol * the largest).
+
+    >>> torch.linalg.matrix_rank(torch.tensor([[1., 2.], [2., 4.]]))
+    tensor(1)
+    """
     if tol is not None:
         atol, rtol = tol, 0.0
     return _matrix_rank(A, atol, rtol, hermitian, out=out)
@@ -542,14 +605,23 @@ def _multi_dot(tensors: Tensors, *, out=None):
 
 @overridable
 def multi_dot(tensors, *, out=None):
-    """The product of matrices (the first and last may be vectors), associated best."""
+    """The product of matrices (the first and last may be vectors), associated best.
+
+    >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1)])
+    tensor([[12.],
+            [12.]])
+    """
     return _multi_dot(tuple(tensors), out=out)
 
 
 @takes_out("linalg_tensorinv", Out(lower=castable("tensorinv")))
 @overridable
 def tensorinv(A, ind=2, *, out=None):
-    """The inverse for tensordot: of A as a matrix of the first `ind` dimensions by the others."""
+    """The inverse for tensordot: of A as a matrix of the first `ind` dimensions by the others.
+
+    >>> torch.linalg.tensorinv(torch.eye(6).reshape(2, 3, 6)).shape
+    torch.Size([6, 2, 3])
+    """
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
     rows, columns = A.shape[:ind], A.shape[ind:]
@@ -566,7 +638,11 @@ def tensorinv(A, ind=2, *, out=None):
 @takes_out("linalg_tensorsolve", Out(lower=castable("tensorsolve")))
 @overridable
 def tensorsolve(A, B, dims=None, *, out=None):
-    """X with tensordot(A, X, X.ndim) = B."""
+    """X with tensordot(A, X, X.ndim) = B.
+
+    >>> torch.linalg.tensorsolve(torch.eye(6).reshape(2, 3, 6), torch.ones(2, 3)).shape
+    torch.Size([6])
+    """
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     shape = A.shape[B.ndim :]
@@ -604,5 +680,9 @@ def _vecdot(input: Tensor, y: Tensor, dim, *, out=None):
 
 @overridable
 def vecdot(x, y, *, dim=-1, out=None):
-    """Sums of conj(x) * y along a dimension."""
+    """Sums of conj(x) * y along a dimension.
+
+    >>> torch.linalg.vecdot(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
+    tensor(11.)
+    """
     return _vecdot(x, y, dim, out=out)

@@ -542,7 +542,11 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 
 @overridable
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
-    """softmax of logits with Gumbel noise; one-hot with the soft derivative if `hard`."""
+    """softmax of logits with Gumbel noise; one-hot with the soft derivative if `hard`.
+
+    >>> torch.nn.functional.gumbel_softmax(torch.zeros(2, 3), hard=True).sum(1)
+    tensor([1., 1.])
+    """
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
     noise = drawn("exponential", logits)

@@ -244,6 +244,10 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
 
     targets is (N, S), or all sequences one after the other. With reduction 'mean' every loss is
     divided by its target's length first.
+
+    >>> log_probs, targets = torch.zeros(3, 1, 2).log_softmax(2), torch.tensor([[1]])
+    >>> torch.nn.functional.ctc_loss(log_probs, targets, torch.tensor([3]), torch.tensor([1]))
+    tensor(0.2877)
     """
     number = {"none": 0, "mean": 1, "sum": 2}
     if reduction not in number:

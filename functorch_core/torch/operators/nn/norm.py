@@ -223,7 +223,11 @@ def _layer_norm(input, shape, weight, bias, eps):
 def torch_layer_norm(
     input: Tensor, normalized_shape, weight: MaybeTensor = None, bias: MaybeTensor = None, eps=1e-5, cudnn_enable=True
 ):
-    """The last dimensions, of normalized_shape, normalised, scaled and shifted."""
+    """The last dimensions, of normalized_shape, normalised, scaled and shifted.
+
+    >>> torch.layer_norm(torch.tensor([1., 3.]), (2,))
+    tensor([-1.0000,  1.0000])
+    """
     return _layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
 
@@ -312,7 +316,11 @@ def _group_norm(input, groups, weight, bias, eps):
 def torch_group_norm(
     input: Tensor, num_groups, weight: MaybeTensor = None, bias: MaybeTensor = None, eps=1e-5, cudnn_enabled=True
 ):
-    """Groups of channels of each example normalised, the channels scaled and shifted."""
+    """Groups of channels of each example normalised, the channels scaled and shifted.
+
+    >>> torch.group_norm(torch.tensor([[1., 3., 2., 6.]]), 2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
     return _group_norm(input, num_groups, weight, bias, eps)[0]
 
 

@@ -416,7 +416,11 @@ def adaptive_max_pool1d(input, output_size, return_indices=False):
 
 @overridable
 def adaptive_max_pool2d(input, output_size, return_indices=False):
-    """Maxima over bins of the last two dimensions."""
+    """Maxima over bins of the last two dimensions.
+
+    >>> torch.nn.functional.adaptive_max_pool2d(torch.zeros(1, 4, 6), 2).shape
+    torch.Size([1, 2, 2])
+    """
     both = adaptive_max_pool2d_with_indices(input, output_size)
     return both if return_indices else both[0]
 
@@ -457,13 +461,21 @@ def _counted(sums, pool: Pool):
 
 @torch_op(method=False, function=False)
 def lp_pool1d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """Power means (not divided by the count) over windows of the last dimension."""
+    """Power means (not divided by the count) over windows of the last dimension.
+
+    >>> torch.nn.functional.lp_pool1d(torch.tensor([[3., 4.]]), 2, 2)
+    tensor([[5.]])
+    """
     return _lp_pool(input, 1, norm_type, kernel_size, stride, ceil_mode)
 
 
 @torch_op(method=False, function=False, layout=image, node=_POWER_MEAN.format("AvgPool2D0(Pow0(input))"))
 def lp_pool2d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """Power means (not divided by the count) over windows of the last two dimensions."""
+    """Power means (not divided by the count) over windows of the last two dimensions.
+
+    >>> torch.nn.functional.lp_pool2d(torch.ones(1, 2, 2), 2, 2)
+    tensor([[[2.]]])
+    """
     return _lp_pool(input, 2, norm_type, kernel_size, stride, ceil_mode)
 
 

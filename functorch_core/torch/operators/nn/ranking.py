@@ -215,7 +215,11 @@ def _cosine(x, y):
 
 @overridable
 def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1.
+
+    >>> torch.nn.functional.cosine_embedding_loss(torch.tensor([[1., 0.]]), torch.tensor([[0., 1.]]), torch.tensor([1]))
+    tensor(1.)
+    """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if target.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -376,7 +380,11 @@ def _multilabel_margin(input: Tensor, target: Tensor, reduction):
 
 @overridable
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """Margins of all labels (up to the first -1 of target) to all classes that are none."""
+    """Margins of all labels (up to the first -1 of target) to all classes that are none.
+
+    >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([[0.1, 0.9]]), torch.tensor([[1, -1]]))
+    tensor(0.1000)
+    """
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
     loss = _multilabel_margin(input, target, reduction)
@@ -413,7 +421,11 @@ def _multilabel_soft_margin(input: Tensor, target: Tensor, weight: MaybeTensor, 
 
 @overridable
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """The mean over classes of binary cross entropies of logits."""
+    """The mean over classes of binary cross entropies of logits.
+
+    >>> torch.nn.functional.multilabel_soft_margin_loss(torch.zeros(1, 2), torch.ones(1, 2))
+    tensor(0.6931)
+    """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if reduction not in REDUCTIONS:
         raise ValueError(reduction + " is not valid")
@@ -452,7 +464,11 @@ def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin, power, 
 def triplet_margin_loss(
     anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
 ):
-    """max(0, |anchor - positive| - |anchor - negative| + margin)."""
+    """max(0, |anchor - positive| - |anchor - negative| + margin).
+
+    >>> torch.nn.functional.triplet_margin_loss(torch.zeros(1, 2), torch.zeros(1, 2), torch.tensor([[3., 4.]]))
+    tensor(0.)
+    """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")

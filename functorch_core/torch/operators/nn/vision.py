@@ -151,7 +151,11 @@ def pad(input, pad, mode="constant", value=None):
 
 @composite(method=False)
 def constant_pad_nd(input, pad, value=0):
-    """input with a border of one number."""
+    """input with a border of one number.
+
+    >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, 2), 9)
+    tensor([9, 1, 2, 9, 9])
+    """
     return _pad(input, tuple(int(w) for w in pad), "constant", value)
 
 
@@ -216,7 +220,11 @@ def pixel_unshuffle(input: Tensor, downscale_factor):
 
 @torch_op(method=False, aliases=("native_channel_shuffle",), layout=image)
 def channel_shuffle(input: Tensor, groups):
-    """Channels (dimension 1) of `groups` groups interleaved."""
+    """Channels (dimension 1) of `groups` groups interleaved.
+
+    >>> torch.channel_shuffle(torch.arange(4.).reshape(1, 4, 1), 2).flatten()
+    tensor([0., 2., 1., 3.])
+    """
     shape = aval_of(input).shape
     if len(shape) <= 2:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(shape)}")

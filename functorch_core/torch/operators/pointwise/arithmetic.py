@@ -262,6 +262,7 @@ true_divide = binary(
     number="shown",
     node="DivBackward0",
     in_place="true_divide_.Tensor",
+    example="[1., 2.], [10., 20.] -> [0.1000, 0.1000]",
 )
 floor_divide = binary(
     "floor_divide",
@@ -276,6 +277,7 @@ floor_divide = binary(
     out=Out(recorded=True),
     node="NotImplemented",
     kind=Division,
+    example="[5., -5.], [3., 3.] -> [ 1., -2.]",
 )
 
 
@@ -303,6 +305,7 @@ remainder = binary(
     dunder=("mod", "rmod"),
     node=_remainder_node,
     kind=Division,
+    example="[5., -5.], [3., 3.] -> [2., 1.]",
 )
 fmod = binary(
     "fmod",
@@ -312,8 +315,15 @@ fmod = binary(
     dtypes=d.REAL,
     node=if_tensor("other", "FmodBackward1"),
     kind=Division,
+    example="[5., -5.], [3., 3.] -> [ 2., -2.]",
 )
-reciprocal = unary("reciprocal", lambda x: p.div(1, x), "1 / input, elementwise.", autocast={"cuda": "full"})
+reciprocal = unary(
+    "reciprocal",
+    lambda x: p.div(1, x),
+    "1 / input, elementwise.",
+    autocast={"cuda": "full"},
+    example="[2., 4.] -> [0.5000, 0.2500]",
+)
 
 # ---- powers --------------------------------------------------------------------------------------
 
@@ -413,6 +423,7 @@ square = unary(
     floats=False,
     dtypes=d.NUMERIC | {dt.bool_},
     node="PowBackward0",
+    example="[3., -2.] -> [9., 4.]",
 )
 
 
@@ -450,7 +461,11 @@ def neg(input: Tensor, *, out=None):
 
 @composite(dunder=("pos",))
 def positive(input):
-    """input itself; bools raise."""
+    """input itself; bools raise.
+
+    >>> torch.positive(torch.tensor([1., -2.]))
+    tensor([ 1., -2.])
+    """
     if input.dtype is _types.bool_:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
@@ -484,7 +499,15 @@ def _sgn(x):
     return subgradients.complex_sign(x) if dtype in dt.COMPLEX else p.sign(x)
 
 
-sign = unary("sign", _sign, "-1, 0 or 1, elementwise.", floats=False, dtypes=d.NUMERIC | {dt.bool_}, out=Out(EXPECTED))
+sign = unary(
+    "sign",
+    _sign,
+    "-1, 0 or 1, elementwise.",
+    floats=False,
+    dtypes=d.NUMERIC | {dt.bool_},
+    out=Out(EXPECTED),
+    example="[3., -2.] -> [ 1., -1.]",
+)
 sgn = unary(
     "sgn",
     _sgn,
@@ -492,6 +515,7 @@ sgn = unary(
     floats=False,
     dtypes=d.NUMERIC | {dt.bool_},
     out=Out(EXPECTED),
+    example="[3., -2.] -> [ 1., -1.]",
 )
 
 
@@ -512,6 +536,7 @@ signbit = unary(
     dtypes=d.NUMERIC | {dt.bool_},
     inplace=False,
     out=Out("signbit does not support non-boolean outputs."),
+    example="[1., -2.] -> [False,  True]",
 )
 
 
@@ -523,6 +548,7 @@ copysign = binary(
     floats=True,
     dtypes=d.FLOATS,
     node=if_tensor("other", "CopysignBackward0", "CopysignBackward1"),
+    example="[1., 2.], [-1., 1.] -> [-1.,  2.]",
 )
 
 
@@ -574,14 +600,36 @@ def _fmin(x, y):
 
 _ANY = d.NUMERIC | {dt.bool_}
 maximum = binary(
-    "maximum", _ordered("maximum", p.max), "The larger of two, elementwise; NaN wins.", dtypes=_ANY, inplace=False
+    "maximum",
+    _ordered("maximum", p.max),
+    "The larger of two, elementwise; NaN wins.",
+    dtypes=_ANY,
+    inplace=False,
+    example="[1., 4.], [3., 2.] -> [3., 4.]",
 )
 minimum = binary(
-    "minimum", _ordered("minimum", p.min), "The smaller of two, elementwise; NaN wins.", dtypes=_ANY, inplace=False
+    "minimum",
+    _ordered("minimum", p.min),
+    "The smaller of two, elementwise; NaN wins.",
+    dtypes=_ANY,
+    inplace=False,
+    example="[1., 4.], [3., 2.] -> [1., 2.]",
 )
-fmax = binary("fmax", _ordered("fmax", _fmax), "The larger of two, elementwise; NaN loses.", dtypes=_ANY, inplace=False)
+fmax = binary(
+    "fmax",
+    _ordered("fmax", _fmax),
+    "The larger of two, elementwise; NaN loses.",
+    dtypes=_ANY,
+    inplace=False,
+    example='[1., float("nan")], [3., 2.] -> [3., 2.]',
+)
 fmin = binary(
-    "fmin", _ordered("fmin", _fmin), "The smaller of two, elementwise; NaN loses.", dtypes=_ANY, inplace=False
+    "fmin",
+    _ordered("fmin", _fmin),
+    "The smaller of two, elementwise; NaN loses.",
+    dtypes=_ANY,
+    inplace=False,
+    example='[1., float("nan")], [3., 2.] -> [1., 2.]',
 )
 
 
@@ -636,7 +684,14 @@ hypot = binary(
     widened(subgradients.length),
     "sqrt(input ** 2 + other ** 2), elementwise, without overflow.",
     dtypes=d.FLOATS,
+    example="[3., 5.], [4., 12.] -> [ 5., 13.]",
 )
 
 
-nextafter = binary("nextafter", subgradients.next_after, "The next number after input towards other.", dtypes=d.FLOATS)
+nextafter = binary(
+    "nextafter",
+    subgradients.next_after,
+    "The next number after input towards other.",
+    dtypes=d.FLOATS,
+    example="[1., 2.], [3., 0.] -> [1.0000, 2.0000]",
+)

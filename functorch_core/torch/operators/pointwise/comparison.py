@@ -41,6 +41,7 @@ eq = binary(
     dtypes=ANY,
     dunder=("eq",),
     with_array=_equal_to_array,
+    example="[1., 2.], [1., 3.] -> [ True, False]",
 )
 ne = binary(
     "ne",
@@ -50,6 +51,7 @@ ne = binary(
     dtypes=ANY,
     dunder=("ne",),
     aliases=("not_equal",),
+    example="[1., 2.], [1., 3.] -> [False,  True]",
 )
 lt = binary(
     "lt",
@@ -59,6 +61,7 @@ lt = binary(
     dtypes=dt.ORDERED,
     dunder=("lt",),
     aliases=("less",),
+    example="[1., 2.], [1., 3.] -> [False,  True]",
 )
 le = binary(
     "le",
@@ -68,6 +71,7 @@ le = binary(
     dtypes=dt.ORDERED,
     dunder=("le",),
     aliases=("less_equal",),
+    example="[1., 2.], [1., 3.] -> [True, True]",
 )
 gt = binary(
     "gt",
@@ -77,6 +81,7 @@ gt = binary(
     dtypes=dt.ORDERED,
     dunder=("gt",),
     aliases=("greater",),
+    example="[1., 2.], [0., 3.] -> [ True, False]",
 )
 ge = binary(
     "ge",
@@ -86,6 +91,7 @@ ge = binary(
     dtypes=dt.ORDERED,
     dunder=("ge",),
     aliases=("greater_equal",),
+    example="[1., 2.], [1., 3.] -> [ True, False]",
 )
 
 
@@ -162,10 +168,16 @@ def _is_real(x):
     return p.full(x.aval.shape, True, dt.bool_)
 
 
-isnan = _test("isnan", ew.isnan, "Whether input is not a number, elementwise.")
-isinf = _test("isinf", ew.isinf, "Whether input is infinite, elementwise.")
-isfinite = _test("isfinite", ew.isfinite, "Whether input is finite, elementwise.")
-isreal = _test("isreal", _is_real, "Whether the imaginary part is 0, elementwise.")
+isnan = _test(
+    "isnan", ew.isnan, "Whether input is not a number, elementwise.", example='[1., float("nan")] -> [False,  True]'
+)
+isinf = _test(
+    "isinf", ew.isinf, "Whether input is infinite, elementwise.", example='[1., float("inf")] -> [False,  True]'
+)
+isfinite = _test(
+    "isfinite", ew.isfinite, "Whether input is finite, elementwise.", example='[1., float("inf")] -> [ True, False]'
+)
+isreal = _test("isreal", _is_real, "Whether the imaginary part is 0, elementwise.", example="[1., 2.] -> [True, True]")
 for _name, _sign in ("isposinf", 1), ("isneginf", -1):
     _test(
         _name,
@@ -177,19 +189,39 @@ for _name, _sign in ("isposinf", 1), ("isneginf", -1):
 # ---- logic ---------------------------------------------------------------------------------------
 
 
-def _logical(name: str, combine, doc: str):
+def _logical(name: str, combine, doc: str, example: str = ""):
     def fun(input: Tensor, other: Tensor, *, out=None):
         return combine(*broadcast([truth(input), truth(other)]))
 
-    fun.__doc__ = doc
+    fun.__doc__ = d.with_example(doc, name, example)
     return torch_op(name=name, inplace=True)(fun)
 
 
-logical_and = _logical("logical_and", p.and_, "Whether both are not 0, elementwise.")
-logical_or = _logical("logical_or", p.or_, "Whether one or both are not 0, elementwise.")
-logical_xor = _logical("logical_xor", p.xor, "Whether exactly one is not 0, elementwise.")
+logical_and = _logical(
+    "logical_and",
+    p.and_,
+    "Whether both are not 0, elementwise.",
+    example="[True, False], [True, True] -> [ True, False]",
+)
+logical_or = _logical(
+    "logical_or",
+    p.or_,
+    "Whether one or both are not 0, elementwise.",
+    example="[True, False], [False, False] -> [ True, False]",
+)
+logical_xor = _logical(
+    "logical_xor",
+    p.xor,
+    "Whether exactly one is not 0, elementwise.",
+    example="[True, False], [True, True] -> [False,  True]",
+)
 logical_not = unary(
-    "logical_not", lambda x: p.not_(truth(x)), "Whether input is 0, elementwise.", floats=False, dtypes=ANY
+    "logical_not",
+    lambda x: p.not_(truth(x)),
+    "Whether input is 0, elementwise.",
+    floats=False,
+    dtypes=ANY,
+    example="[True, False] -> [False,  True]",
 )
 
 # ---- bits ----------------------------------------------------------------------------------------
@@ -204,6 +236,7 @@ bitwise_and = binary(
     dtypes=d.BITS,
     dunder=("and", "rand"),
     commutative=True,
+    example="[6, 5], [3, 4] -> [2, 4]",
 )
 bitwise_or = binary(
     "bitwise_or",
@@ -214,6 +247,7 @@ bitwise_or = binary(
     dtypes=d.BITS,
     dunder=("or", "ror"),
     commutative=True,
+    example="[6, 5], [3, 4] -> [7, 5]",
 )
 bitwise_xor = binary(
     "bitwise_xor",
@@ -224,8 +258,17 @@ bitwise_xor = binary(
     dtypes=d.BITS,
     dunder=("xor", "rxor"),
     commutative=True,
+    example="[6, 5], [3, 4] -> [5, 1]",
 )
-bitwise_not = unary("bitwise_not", p.not_, "~input, elementwise.", floats=False, dtypes=d.BITS, out=Out(EXPECTED))
+bitwise_not = unary(
+    "bitwise_not",
+    p.not_,
+    "~input, elementwise.",
+    floats=False,
+    dtypes=d.BITS,
+    out=Out(EXPECTED),
+    example="[0, 5] -> [-1, -6]",
+)
 bitwise_left_shift = binary(
     "bitwise_left_shift",
     p.shift_left,
@@ -235,6 +278,7 @@ bitwise_left_shift = binary(
     dtypes=dt.INTEGER,
     kernel="lshift_cpu",
     dunder=("lshift", "rlshift"),
+    example="[1, 3], [2, 1] -> [4, 6]",
 )
 bitwise_right_shift = binary(
     "bitwise_right_shift",
@@ -245,6 +289,7 @@ bitwise_right_shift = binary(
     dtypes=dt.INTEGER,
     kernel="rshift_cpu",
     dunder=("rshift", "rrshift"),
+    example="[4, 7], [1, 1] -> [2, 3]",
 )
 
 

@@ -46,7 +46,11 @@ conj_physical = unary(
 
 @composite
 def resolve_conj(input):
-    """input itself: conjugates are computed at once."""
+    """input itself: conjugates are computed at once.
+
+    >>> torch.resolve_conj(torch.tensor([1j]).conj())
+    tensor([0.-1.j])
+    """
     return input
 
 

@@ -19,27 +19,60 @@ from ..values import Derived
 
 # ---- exponentials and logarithms -----------------------------------------------------------------
 
-exp = unary("exp", p.exp, "e ** input, elementwise.", autocast={"cuda": "full"})
-exp2 = unary("exp2", p.exp2, "2 ** input, elementwise.")
-expm1 = unary("expm1", p.expm1, "e ** input - 1, elementwise, accurate near 0.", autocast={"cuda": "full"})
-log = unary("log", p.log, "The natural logarithm, elementwise.", autocast={"cuda": "full"})
-log2 = unary("log2", p.log2, "The logarithm to base 2, elementwise.", autocast={"cuda": "full"})
-log10 = unary("log10", p.log10, "The logarithm to base 10, elementwise.", autocast={"cuda": "full"})
-log1p = unary("log1p", p.log1p, "log(1 + input), elementwise, accurate near 0.", autocast={"cuda": "full"})
-sqrt = unary("sqrt", p.sqrt, "The square root, elementwise; NaN of negative numbers.")
-rsqrt = unary("rsqrt", p.rsqrt, "1 / sqrt(input), elementwise.", autocast={"cuda": "full"})
+exp = unary("exp", p.exp, "e ** input, elementwise.", autocast={"cuda": "full"}, example="[0., 1.] -> [1.0000, 2.7183]")
+exp2 = unary("exp2", p.exp2, "2 ** input, elementwise.", example="[0., 3.] -> [1., 8.]")
+expm1 = unary(
+    "expm1",
+    p.expm1,
+    "e ** input - 1, elementwise, accurate near 0.",
+    autocast={"cuda": "full"},
+    example="[0., 1.] -> [0.0000, 1.7183]",
+)
+log = unary(
+    "log",
+    p.log,
+    "The natural logarithm, elementwise.",
+    autocast={"cuda": "full"},
+    example="[1., 10.] -> [0.0000, 2.3026]",
+)
+log2 = unary(
+    "log2", p.log2, "The logarithm to base 2, elementwise.", autocast={"cuda": "full"}, example="[1., 8.] -> [0., 3.]"
+)
+log10 = unary(
+    "log10",
+    p.log10,
+    "The logarithm to base 10, elementwise.",
+    autocast={"cuda": "full"},
+    example="[1., 1000.] -> [0., 3.]",
+)
+log1p = unary(
+    "log1p",
+    p.log1p,
+    "log(1 + input), elementwise, accurate near 0.",
+    autocast={"cuda": "full"},
+    example="[0., 1.] -> [0.0000, 0.6931]",
+)
+sqrt = unary(
+    "sqrt", p.sqrt, "The square root, elementwise; NaN of negative numbers.", example="[4., 2.] -> [2.0000, 1.4142]"
+)
+rsqrt = unary(
+    "rsqrt", p.rsqrt, "1 / sqrt(input), elementwise.", autocast={"cuda": "full"}, example="[4., 2.] -> [0.5000, 0.7071]"
+)
 
 # ---- trigonometric and hyperbolic ----------------------------------------------------------------
 
-sin = unary("sin", p.sin, "The sine, elementwise.")
-cos = unary("cos", p.cos, "The cosine, elementwise.")
-tan = unary("tan", p.tan, "The tangent, elementwise.", autocast={"cuda": "full"})
+sin = unary("sin", p.sin, "The sine, elementwise.", example="[0., 1.] -> [0.0000, 0.8415]")
+cos = unary("cos", p.cos, "The cosine, elementwise.", example="[0., 1.] -> [1.0000, 0.5403]")
+tan = unary(
+    "tan", p.tan, "The tangent, elementwise.", autocast={"cuda": "full"}, example="[0., 1.] -> [0.0000, 1.5574]"
+)
 asin = unary(
     "asin",
     subgradients.asin,
     "The angle in [-pi/2, pi/2] whose sine is input.",
     aliases=("arcsin",),
     autocast={"cuda": "full"},
+    example="[0., 1.] -> [0.0000, 1.5708]",
 )
 acos = unary(
     "acos",
@@ -47,14 +80,51 @@ acos = unary(
     "The angle in [0, pi] whose cosine is input.",
     aliases=("arccos",),
     autocast={"cuda": "full"},
+    example="[0., 1.] -> [1.5708, 0.0000]",
 )
-atan = unary("atan", p.atan, "The angle in [-pi/2, pi/2] whose tangent is input.", aliases=("arctan",))
-sinh = unary("sinh", p.sinh, "The hyperbolic sine, elementwise.", autocast={"cuda": "full"})
-cosh = unary("cosh", p.cosh, "The hyperbolic cosine, elementwise.", autocast={"cuda": "full"})
-tanh = unary("tanh", p.tanh, "The hyperbolic tangent, elementwise.")
-asinh = unary("asinh", p.asinh, "The inverse hyperbolic sine, elementwise.", aliases=("arcsinh",))
-acosh = unary("acosh", subgradients.acosh, "The inverse hyperbolic cosine, elementwise.", aliases=("arccosh",))
-atanh = unary("atanh", subgradients.atanh, "The inverse hyperbolic tangent, elementwise.", aliases=("arctanh",))
+atan = unary(
+    "atan",
+    p.atan,
+    "The angle in [-pi/2, pi/2] whose tangent is input.",
+    aliases=("arctan",),
+    example="[0., 1.] -> [0.0000, 0.7854]",
+)
+sinh = unary(
+    "sinh",
+    p.sinh,
+    "The hyperbolic sine, elementwise.",
+    autocast={"cuda": "full"},
+    example="[0., 1.] -> [0.0000, 1.1752]",
+)
+cosh = unary(
+    "cosh",
+    p.cosh,
+    "The hyperbolic cosine, elementwise.",
+    autocast={"cuda": "full"},
+    example="[0., 1.] -> [1.0000, 1.5431]",
+)
+tanh = unary("tanh", p.tanh, "The hyperbolic tangent, elementwise.", example="[0., 1.] -> [0.0000, 0.7616]")
+asinh = unary(
+    "asinh",
+    p.asinh,
+    "The inverse hyperbolic sine, elementwise.",
+    aliases=("arcsinh",),
+    example="[0., 1.] -> [0.0000, 0.8814]",
+)
+acosh = unary(
+    "acosh",
+    subgradients.acosh,
+    "The inverse hyperbolic cosine, elementwise.",
+    aliases=("arccosh",),
+    example="[1., 2.] -> [0.0000, 1.3170]",
+)
+atanh = unary(
+    "atanh",
+    subgradients.atanh,
+    "The inverse hyperbolic tangent, elementwise.",
+    aliases=("arctanh",),
+    example="[0., 0.5] -> [0.0000, 0.5493]",
+)
 atan2 = binary(
     "atan2",
     widened(subgradients.angle_of),
@@ -63,6 +133,7 @@ atan2 = binary(
     dtypes=d.FLOATS,
     aliases=("arctan2",),
     autocast={"cuda": "widest"},
+    example="[1., -1.], [1., 0.] -> [ 0.7854, -1.5708]",
 )
 
 
@@ -76,21 +147,44 @@ def _no_complex(name: str, apply):
 
 
 deg2rad = unary(
-    "deg2rad", _no_complex("deg2rad", lambda x: p.mul(x, math.pi / 180)), "Degrees as radians, elementwise."
+    "deg2rad",
+    _no_complex("deg2rad", lambda x: p.mul(x, math.pi / 180)),
+    "Degrees as radians, elementwise.",
+    example="[180., 90.] -> [3.1416, 1.5708]",
 )
 rad2deg = unary(
-    "rad2deg", _no_complex("rad2deg", lambda x: p.mul(x, 180 / math.pi)), "Radians as degrees, elementwise."
+    "rad2deg",
+    _no_complex("rad2deg", lambda x: p.mul(x, 180 / math.pi)),
+    "Radians as degrees, elementwise.",
+    example="[0., 1.] -> [ 0.0000, 57.2958]",
 )
 
 
-sinc = unary("sinc", widened(subgradients.sinc), "sin(pi input) / (pi input), elementwise; 1 at 0.")
+sinc = unary(
+    "sinc",
+    widened(subgradients.sinc),
+    "sin(pi input) / (pi input), elementwise; 1 at 0.",
+    example="[0., 0.5] -> [1.0000, 0.6366]",
+)
 
 # ---- error function, sigmoid ---------------------------------------------------------------------
 
-sigmoid = unary("sigmoid", p.logistic, "1 / (1 + exp(-input)), elementwise.")
-erf = unary("erf", p.erf, "The error function, elementwise.", dtypes=d.FLOATS, kernel="erf_vml_cpu")
+sigmoid = unary("sigmoid", p.logistic, "1 / (1 + exp(-input)), elementwise.", example="[0., 1.] -> [0.5000, 0.7311]")
+erf = unary(
+    "erf",
+    p.erf,
+    "The error function, elementwise.",
+    dtypes=d.FLOATS,
+    kernel="erf_vml_cpu",
+    example="[0., 1.] -> [0.0000, 0.8427]",
+)
 erfc = unary(
-    "erfc", p.erfc, "1 - erf(input), elementwise, accurate for large input.", dtypes=d.FLOATS, kernel="erfc_vml_cpu"
+    "erfc",
+    p.erfc,
+    "1 - erf(input), elementwise, accurate for large input.",
+    dtypes=d.FLOATS,
+    kernel="erfc_vml_cpu",
+    example="[0., 1.] -> [1.0000, 0.1573]",
 )
 erfinv = unary(
     "erfinv",
@@ -99,6 +193,7 @@ erfinv = unary(
     dtypes=d.FLOATS,
     kernel="erfinv_vml_cpu",
     autocast={"cuda": "full"},
+    example="[0., 0.5] -> [0.0000, 0.4769]",
 )
 
 
@@ -152,10 +247,20 @@ def _log2_1p(x):
 _log_sum = subgradients.log_sum(p.exp, p.log1p, 1.0)
 _log2_sum = subgradients.log_sum(p.exp2, _log2_1p, math.log(2))
 logaddexp = binary(
-    "logaddexp", widened(log_add_exp), "log(exp(input) + exp(other)), elementwise.", dtypes=d.INEXACT, inplace=False
+    "logaddexp",
+    widened(log_add_exp),
+    "log(exp(input) + exp(other)), elementwise.",
+    dtypes=d.INEXACT,
+    inplace=False,
+    example="[0., 1.], [0., 1.] -> [0.6931, 1.6931]",
 )
 logaddexp2 = binary(
-    "logaddexp2", widened(_log2_sum), "log2(2 ** input + 2 ** other), elementwise.", dtypes=d.FLOATS, inplace=False
+    "logaddexp2",
+    widened(_log2_sum),
+    "log2(2 ** input + 2 ** other), elementwise.",
+    dtypes=d.FLOATS,
+    inplace=False,
+    example="[0., 1.], [0., 1.] -> [1., 2.]",
 )
 
 # ---- rounding ------------------------------------------------------------------------------------
@@ -183,9 +288,13 @@ def _declare_rounding(name: str, apply, doc: str, **forms):
     )
 
 
-floor = _declare_rounding("floor", p.floor, "The greatest whole number not above input.")
-ceil = _declare_rounding("ceil", p.ceil, "The least whole number not below input.")
-trunc = _declare_rounding("trunc", p.trunc, "input without its fraction, elementwise.", aliases=("fix",))
+floor = _declare_rounding(
+    "floor", p.floor, "The greatest whole number not above input.", example="[1.2, -1.2] -> [ 1., -2.]"
+)
+ceil = _declare_rounding("ceil", p.ceil, "The least whole number not below input.", example="[1.2, -1.2] -> [ 2., -1.]")
+trunc = _declare_rounding(
+    "trunc", p.trunc, "input without its fraction, elementwise.", aliases=("fix",), example="[1.2, -1.2] -> [ 1., -1.]"
+)
 frac = unary(
     "frac",
     widened(lambda x: p.sub(x, p.trunc(x))),
@@ -193,6 +302,7 @@ frac = unary(
     floats=False,
     dtypes=d.FLOATS,
     out=Out(EXPECTED),
+    example="[1.25, -1.25] -> [ 0.2500, -0.2500]",
 )
 
 
@@ -232,6 +342,7 @@ xlogy = binary(
     floats=True,
     dtypes=d.FLOATS,
     in_place="xlogy_.Tensor",
+    example="[0., 2.], [0., 3.] -> [0.0000, 2.1972]",
 )
 
 # ---- repair --------------------------------------------------------------------------------------

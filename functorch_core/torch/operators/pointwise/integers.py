@@ -42,8 +42,20 @@ def _lcm(x, y):
     return p.select(none, like(x, 0), out)
 
 
-gcd = binary("gcd", _gcd, "The greatest common divisor, elementwise, not negative.", dtypes=dt.INTEGER)
-lcm = binary("lcm", _lcm, "The least common multiple, elementwise, not negative.", dtypes=dt.INTEGER)
+gcd = binary(
+    "gcd",
+    _gcd,
+    "The greatest common divisor, elementwise, not negative.",
+    dtypes=dt.INTEGER,
+    example="[12, 9], [8, 6] -> [4, 3]",
+)
+lcm = binary(
+    "lcm",
+    _lcm,
+    "The least common multiple, elementwise, not negative.",
+    dtypes=dt.INTEGER,
+    example="[12, 9], [8, 6] -> [24, 18]",
+)
 
 # ---- frexp ---------------------------------------------------------------------------------------
 

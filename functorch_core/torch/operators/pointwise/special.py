@@ -29,12 +29,34 @@ def _special(name: str, apply, doc: str, **more):
 # ---- the gamma function --------------------------------------------------------------------------
 
 lgamma = unary(
-    "lgamma", p.lgamma, "The logarithm of |gamma(input)|, elementwise.", dtypes=d.FLOATS, kernel="lgamma_vml_cpu"
+    "lgamma",
+    p.lgamma,
+    "The logarithm of |gamma(input)|, elementwise.",
+    dtypes=d.FLOATS,
+    kernel="lgamma_vml_cpu",
+    example="[3., 4.] -> [0.6931, 1.7918]",
 )
-digamma = unary("digamma", p.digamma, "The derivative of lgamma, elementwise.", dtypes=d.FLOATS, kernel="digamma")
-igamma = binary("igamma", p.igamma, "The regularized lower incomplete gamma function P(input, other).", dtypes=d.FLOATS)
+digamma = unary(
+    "digamma",
+    p.digamma,
+    "The derivative of lgamma, elementwise.",
+    dtypes=d.FLOATS,
+    kernel="digamma",
+    example="[1., 2.] -> [-0.5772,  0.4228]",
+)
+igamma = binary(
+    "igamma",
+    p.igamma,
+    "The regularized lower incomplete gamma function P(input, other).",
+    dtypes=d.FLOATS,
+    example="[1., 2.], [1., 2.] -> [0.6321, 0.5940]",
+)
 igammac = binary(
-    "igammac", p.igammac, "The regularized upper incomplete gamma function Q(input, other).", dtypes=d.FLOATS
+    "igammac",
+    p.igammac,
+    "The regularized upper incomplete gamma function Q(input, other).",
+    dtypes=d.FLOATS,
+    example="[1., 2.], [1., 2.] -> [0.3679, 0.4060]",
 )
 
 
@@ -94,6 +116,7 @@ xlog1py = binary(
     dtypes=d.FLOATS,
     kernel="xlog1py_cpu",
     **SPECIAL,
+    example="[1., 2.], [0., 1.] -> [0.0000, 1.3863]",
 )
 zeta = binary(
     "special_zeta",
@@ -105,6 +128,7 @@ zeta = binary(
     dtypes=d.FLOATS,
     kernel="zeta",
     **SPECIAL,
+    example="[2., 4.], [1., 1.] -> [1.6449, 1.0823]",
 )
 
 
@@ -117,7 +141,9 @@ def _entr(x):
     return p.select(p.ne(x, x), x, out)
 
 
-entr = _special("entr", widened(_entr), "-input * log(input), elementwise; 0 at 0.")
+entr = _special(
+    "entr", widened(_entr), "-input * log(input), elementwise; 0 at 0.", example="[0.5, 1.] -> [0.3466, -0.0000]"
+)
 
 # ---- the normal distribution ---------------------------------------------------------------------
 
@@ -126,30 +152,83 @@ def _ndtr(x):
     return p.mul(p.erfc(p.mul(x, -math.sqrt(0.5))), 0.5)
 
 
-ndtr = _special("ndtr", widened(_ndtr), "The distribution function of the normal distribution.", node="MulBackward1")
-ndtri = _special("ndtri", p.ndtri, "The quantile of the normal distribution.")
-log_ndtr = _special("log_ndtr", subgradients.log_ndtr, "The logarithm of ndtr, accurate in the tails.")
-erfcx = _special("erfcx", p.erfcx, "exp(input ** 2) * erfc(input), elementwise.")
+ndtr = _special(
+    "ndtr",
+    widened(_ndtr),
+    "The distribution function of the normal distribution.",
+    node="MulBackward1",
+    example="[0., 1.] -> [0.5000, 0.8413]",
+)
+ndtri = _special("ndtri", p.ndtri, "The quantile of the normal distribution.", example="[0.5, 0.9] -> [0.0000, 1.2816]")
+log_ndtr = _special(
+    "log_ndtr",
+    subgradients.log_ndtr,
+    "The logarithm of ndtr, accurate in the tails.",
+    example="[0., 1.] -> [-0.6931, -0.1728]",
+)
+erfcx = _special(
+    "erfcx", p.erfcx, "exp(input ** 2) * erfc(input), elementwise.", example="[0., 1.] -> [1.0000, 0.4276]"
+)
 
 # ---- Bessel functions ----------------------------------------------------------------------------
 
-i0 = unary("i0", subgradients.i0, "The modified Bessel function I0, elementwise.", dtypes=d.FLOATS, kernel="i0_vml_cpu")
-i0e = _special("i0e", p.bessel_i0e, "exp(-|input|) * I0(input), elementwise.")
-i1 = _special("i1", subgradients.i1, "The modified Bessel function I1, elementwise.")
-i1e = _special("i1e", subgradients.i1e, "exp(-|input|) * I1(input), elementwise.")
-airy_ai = _special("airy_ai", p.airy_ai, "The Airy function Ai, elementwise.")
-bessel_j0 = _special("bessel_j0", p.bessel_j0, "The Bessel function J0, elementwise.")
-bessel_j1 = _special("bessel_j1", p.bessel_j1, "The Bessel function J1, elementwise.")
-bessel_y0 = _special("bessel_y0", p.bessel_y0, "The Bessel function Y0, elementwise.")
-bessel_y1 = _special("bessel_y1", p.bessel_y1, "The Bessel function Y1, elementwise.")
-modified_bessel_i0 = _special("modified_bessel_i0", p.bessel_i0, "The modified Bessel function I0.")
-modified_bessel_i1 = _special("modified_bessel_i1", p.bessel_i1, "The modified Bessel function I1.")
-modified_bessel_k0 = _special("modified_bessel_k0", p.bessel_k0, "The modified Bessel function K0.")
-modified_bessel_k1 = _special("modified_bessel_k1", p.bessel_k1, "The modified Bessel function K1.")
-scaled_modified_bessel_k0 = _special("scaled_modified_bessel_k0", p.bessel_k0e, "exp(input) * K0(input), elementwise.")
-scaled_modified_bessel_k1 = _special("scaled_modified_bessel_k1", p.bessel_k1e, "exp(input) * K1(input), elementwise.")
+i0 = unary(
+    "i0",
+    subgradients.i0,
+    "The modified Bessel function I0, elementwise.",
+    dtypes=d.FLOATS,
+    kernel="i0_vml_cpu",
+    example="[0., 1.] -> [1.0000, 1.2661]",
+)
+i0e = _special("i0e", p.bessel_i0e, "exp(-|input|) * I0(input), elementwise.", example="[0., 1.] -> [1.0000, 0.4658]")
+i1 = _special(
+    "i1", subgradients.i1, "The modified Bessel function I1, elementwise.", example="[0., 1.] -> [0.0000, 0.5652]"
+)
+i1e = _special(
+    "i1e", subgradients.i1e, "exp(-|input|) * I1(input), elementwise.", example="[0., 1.] -> [0.0000, 0.2079]"
+)
+airy_ai = _special("airy_ai", p.airy_ai, "The Airy function Ai, elementwise.", example="[0., 1.] -> [0.3550, 0.1353]")
+bessel_j0 = _special(
+    "bessel_j0", p.bessel_j0, "The Bessel function J0, elementwise.", example="[0., 1.] -> [1.0000, 0.7652]"
+)
+bessel_j1 = _special(
+    "bessel_j1", p.bessel_j1, "The Bessel function J1, elementwise.", example="[0., 1.] -> [0.0000, 0.4401]"
+)
+bessel_y0 = _special(
+    "bessel_y0", p.bessel_y0, "The Bessel function Y0, elementwise.", example="[1., 2.] -> [0.0883, 0.5104]"
+)
+bessel_y1 = _special(
+    "bessel_y1", p.bessel_y1, "The Bessel function Y1, elementwise.", example="[1., 2.] -> [-0.7812, -0.1070]"
+)
+modified_bessel_i0 = _special(
+    "modified_bessel_i0", p.bessel_i0, "The modified Bessel function I0.", example="[0., 1.] -> [1.0000, 1.2661]"
+)
+modified_bessel_i1 = _special(
+    "modified_bessel_i1", p.bessel_i1, "The modified Bessel function I1.", example="[0., 1.] -> [0.0000, 0.5652]"
+)
+modified_bessel_k0 = _special(
+    "modified_bessel_k0", p.bessel_k0, "The modified Bessel function K0.", example="[1., 2.] -> [0.4210, 0.1139]"
+)
+modified_bessel_k1 = _special(
+    "modified_bessel_k1", p.bessel_k1, "The modified Bessel function K1.", example="[1., 2.] -> [0.6019, 0.1399]"
+)
+scaled_modified_bessel_k0 = _special(
+    "scaled_modified_bessel_k0",
+    p.bessel_k0e,
+    "exp(input) * K0(input), elementwise.",
+    example="[1., 2.] -> [1.1445, 0.8416]",
+)
+scaled_modified_bessel_k1 = _special(
+    "scaled_modified_bessel_k1",
+    p.bessel_k1e,
+    "exp(input) * K1(input), elementwise.",
+    example="[1., 2.] -> [1.6362, 1.0335]",
+)
 spherical_bessel_j0 = _special(
-    "spherical_bessel_j0", p.spherical_bessel_j0, "The spherical Bessel function j0, elementwise."
+    "spherical_bessel_j0",
+    p.spherical_bessel_j0,
+    "The spherical Bessel function j0, elementwise.",
+    example="[0., 1.] -> [1.0000, 0.8415]",
 )
 
 # ---- orthogonal polynomials ----------------------------------------------------------------------

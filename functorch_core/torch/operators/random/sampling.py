@@ -60,7 +60,7 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
 # ---- factories -----------------------------------------------------------------------------------
 
 
-def _factory(name: str, drawn):
+def _factory(name: str, drawn, doc: str):
     def factory(
         *size,
         generator=None,
@@ -83,6 +83,7 @@ def _factory(name: str, drawn):
         )
         return made
 
+    factory.__doc__ = doc
     return composite(factory, name=name, method=False, out=Out(single=True))
 
 
@@ -116,15 +117,20 @@ def _normal(bits, shape, dtype, serial: bool) -> np.ndarray:
     return draw.normal(bits, shape, dtype, serial=serial)
 
 
-rand = _factory("rand", _uniform)
-randn = _factory("randn", _normal)
-rand.fun.__doc__ = """Uniform numbers of [0, 1).
+RAND = """Uniform numbers of [0, 1).
 
     >>> _ = torch.manual_seed(0)
     >>> torch.rand(2)
     tensor([0.4963, 0.7682])
     """
-randn.fun.__doc__ = "Standard normal numbers."
+RANDN = """Standard normal numbers.
+
+    >>> _ = torch.manual_seed(0)
+    >>> torch.randn(2)
+    tensor([ 1.5410, -0.2934])
+    """
+rand = _factory("rand", _uniform, RAND)
+randn = _factory("randn", _normal, RANDN)
 
 
 def _like(name: str, drawn):
@@ -213,7 +219,11 @@ def randint(
     pin_memory=False,
     **kwargs,
 ):
-    """Integers of [low, high): randint(high, size) or randint(low, high, size)."""
+    """Integers of [low, high): randint(high, size) or randint(low, high, size).
+
+    >>> torch.randint(3, (2, 4)).shape
+    torch.Size([2, 4])
+    """
     if len(args) > 1 and not isinstance(args[-1], (tuple, list)) and "size" not in kwargs:
         raise TypeError(
             f"randint(): argument 'size' (position {len(args)}) must be tuple of ints, not {type(args[-1]).__name__}"
@@ -244,7 +254,11 @@ def randint_like(
     generator=None,
     **kwargs,
 ):
-    """Integers of [low, high) in the size, dtype and device of a tensor."""
+    """Integers of [low, high) in the size, dtype and device of a tensor.
+
+    >>> torch.randint_like(torch.zeros(2), 3).shape
+    torch.Size([2])
+    """
     low, high, _ = _bounds("randint_like", args, kwargs)
     d = data_dtype(dtype) or input._aval.dtype
     return _sampled_like(
@@ -260,7 +274,11 @@ def randint_like(
 def randperm(
     n, *, generator=None, out=None, dtype=_types.int64, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """A permutation of 0 to n - 1."""
+    """A permutation of 0 to n - 1.
+
+    >>> torch.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
+    """
     n = operator.index(n)
     if n < 0:
         raise RuntimeError(NEGATIVE.format(n=n, size=[n]))
@@ -306,7 +324,11 @@ def normal(
     requires_grad=False,
     pin_memory=False,
 ):
-    """Normal numbers: of a mean and deviation each, or of a size."""
+    """Normal numbers: of a mean and deviation each, or of a size.
+
+    >>> torch.normal(torch.tensor([1., 2.]), torch.tensor([0., 0.]))
+    tensor([1., 2.])
+    """
     if size is not None:
         d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
         shape = size_of("normal", (size,))
@@ -377,7 +399,11 @@ def fill_drawn(op: str, tensor: Tensor, drawn, *arrays: np.ndarray) -> Tensor:
 
 @composite(function=False, node="UniformBackward0")
 def uniform_(self, from_=0.0, to=1.0, *, generator=None, **kwargs):
-    """Overwrite with uniform numbers of [from, to)."""
+    """Overwrite with uniform numbers of [from, to).
+
+    >>> bool(torch.zeros(9).uniform_(2, 3).ge(2).all())
+    True
+    """
     low, high = kwargs.get("from", from_), to
     return fill_drawn(
         "uniform", self, lambda shape: draw.uniform(bits_of(generator), shape, self._aval.dtype, low, high)
@@ -386,7 +412,11 @@ def uniform_(self, from_=0.0, to=1.0, *, generator=None, **kwargs):
 
 @composite(function=False, node="NormalBackward0")
 def normal_(self, mean=0.0, std=1.0, *, generator=None):
-    """Overwrite with normal numbers."""
+    """Overwrite with normal numbers.
+
+    >>> torch.zeros(2).normal_(5, 0)
+    tensor([5., 5.])
+    """
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     serial = not self.is_contiguous()
@@ -423,7 +453,11 @@ _NOT_GIVEN = object()
 
 @composite(function=False)
 def random_(self, from_=None, to=_NOT_GIVEN, *, generator=None, **kwargs):
-    """Overwrite with integers: of the dtype's range, of [0, to), of [from, to), with to=None of [from, the largest]."""
+    """Overwrite with integers: of the dtype's range, of [0, to), of [from, to), with to=None of [from, the largest].
+
+    >>> bool(torch.zeros(9).random_(3).lt(3).all())
+    True
+    """
     low = kwargs.get("from", from_)
     if to is _NOT_GIVEN:
         low, to = (low, None) if low is None or "from" in kwargs else (0, low)
@@ -499,7 +533,11 @@ def bernoulli_(self, p=0.5, *, generator=None):
     in_place="bernoulli_.float",
 )
 def bernoulli(input, p=None, *, generator=None, out=None):
-    """Ones with the probabilities of the input (or p), otherwise zeros."""
+    """Ones with the probabilities of the input (or p), otherwise zeros.
+
+    >>> torch.bernoulli(torch.tensor([0., 1.]))
+    tensor([0., 1.])
+    """
     d = input._aval.dtype
     if p is None and d not in dt.FLOATING:
         raise NotImplementedError(f'"bernoulli_tensor_cpu_p_" not implemented for {d.name}')
@@ -519,7 +557,11 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 
 @composite(out=Out("multinomial expects {found} tensor out, got: {wanted}", silent=True))
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
-    """Indices drawn with the weights of each row."""
+    """Indices drawn with the weights of each row.
+
+    >>> torch.multinomial(torch.tensor([0., 1.]), 3, replacement=True)
+    tensor([1, 1, 1])
+    """
     if not input.is_floating_point():
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.type()[6:-6]}")
     if input.ndim not in (1, 2):
@@ -557,7 +599,11 @@ def one_of_each(weights: Tensor) -> Tensor:
 
 @composite(method=False, node="PoissonBackward0")
 def poisson(input, generator=None):
-    """Numbers of the Poisson distributions of these rates."""
+    """Numbers of the Poisson distributions of these rates.
+
+    >>> torch.poisson(torch.tensor([0., 0.]))
+    tensor([0., 0.])
+    """
     return without_gradient(
         sampled(lambda shape, rates: draw.poisson(bits_of(generator), rates), input.shape, input), input
     )
@@ -565,7 +611,11 @@ def poisson(input, generator=None):
 
 @composite(method=False)
 def binomial(count, prob, generator=None):
-    """Numbers of the binomial distributions of these counts and probabilities."""
+    """Numbers of the binomial distributions of these counts and probabilities.
+
+    >>> torch.binomial(torch.tensor([4., 4.]), torch.tensor([0., 1.]))
+    tensor([0., 4.])
+    """
     return sampled(lambda shape, n, chance: draw.binomial(bits_of(generator), n, chance), count.shape, count, prob)
 
 

@@ -64,7 +64,14 @@ def _clone(input: Tensor):
 
 @composite
 def clone(input, *, memory_format=_types.preserve_format):
-    """A copy, on the tape; its strides are those of the tensor where they are dense."""
+    """A copy, on the tape; its strides are those of the tensor where they are dense.
+
+    >>> x = torch.zeros(2)
+    >>> y = x.clone()
+    >>> y[0] = 1
+    >>> x
+    tensor([0., 0.])
+    """
     check_format(input, memory_format)
     if input._level is None and input._ge is None and not active.marks_inference:
         made = new_tensor(input._kept())  # values are immutable: there is nothing to copy
@@ -75,7 +82,11 @@ def clone(input, *, memory_format=_types.preserve_format):
 
 @composite(function=False)
 def contiguous(self, memory_format=_types.contiguous_format):
-    """The tensor itself if it lies contiguously in the format, otherwise a copy that does."""
+    """The tensor itself if it lies contiguously in the format, otherwise a copy that does.
+
+    >>> torch.zeros(2, 3).t().contiguous().stride()
+    (2, 1)
+    """
     if memory_format is _types.contiguous_format and self._strides is None:
         return self if self._view is None or self._view.is_contiguous() else clone(self, memory_format=memory_format)
     if memory_format is _types.preserve_format:
@@ -183,7 +194,11 @@ for _name, _dtype in CONVERSIONS.items():
 
 @composite(function=False, without_data=NO_COPY)
 def cpu(self, memory_format=_types.preserve_format):
-    """The tensor on the CPU; itself if it is there."""
+    """The tensor on the CPU; itself if it is there.
+
+    >>> torch.zeros(1).cpu().device
+    device(type='cpu')
+    """
     return to(self, "cpu", memory_format=memory_format)
 
 
@@ -220,13 +235,21 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
 
 @composite(function=False, without_data=NO_COPY)
 def type_as(self, other):
-    """The tensor in the dtype and on the device of another."""
+    """The tensor in the dtype and on the device of another.
+
+    >>> torch.tensor([1, 2]).type_as(torch.zeros(1))
+    tensor([1., 2.])
+    """
     return to(self, other)
 
 
 @composite(function=False)
 def as_subclass(self, cls):
-    """The same memory and history as an instance of a subclass of Tensor."""
+    """The same memory and history as an instance of a subclass of Tensor.
+
+    >>> torch.zeros(1).as_subclass(torch.nn.Parameter).__class__.__name__
+    'Parameter'
+    """
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
         raise TypeError(
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
@@ -280,7 +303,12 @@ def fitted_to(source: Tensor, shape: tuple, dtype: np.dtype, old=None) -> Tensor
 
 @composite(function=False, without_data=NO_COPY)
 def copy_(self, src, non_blocking=False):
-    """Overwrite with another tensor, broadcast and converted; differentiable."""
+    """Overwrite with another tensor, broadcast and converted; differentiable.
+
+    >>> x = torch.zeros(2)
+    >>> x.copy_(torch.tensor([1, 2]))
+    tensor([1., 2.])
+    """
     if not isinstance(src, Tensor):
         if not (is_number(src) or src.__class__ is Array):
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {class_name(type(src))}")
@@ -331,7 +359,11 @@ def _filled_node(number: int):
 
 @composite(aliases=(), node=_filled_node(2))
 def fill_(self, value):
-    """Overwrite every element with a number or a 0-d tensor."""
+    """Overwrite every element with a number or a 0-d tensor.
+
+    >>> torch.zeros(2).fill_(5)
+    tensor([5., 5.])
+    """
     check_writable(self, overlapping=True, op="fill")
     a = self._aval
     if isinstance(value, Tensor):
@@ -348,20 +380,32 @@ def fill_(self, value):
 
 @composite(method=False, node=_filled_node(0), in_place="fill_.Scalar")
 def fill(input, value):
-    """A tensor like the input with every element a number or a 0-d tensor."""
+    """A tensor like the input with every element a number or a 0-d tensor.
+
+    >>> torch.fill(torch.zeros(2), 5)
+    tensor([5., 5.])
+    """
     return fill_(clone(input), value)
 
 
 @composite
 def zero_(self):
-    """Overwrite every element with zero."""
+    """Overwrite every element with zero.
+
+    >>> torch.ones(2).zero_()
+    tensor([0., 0.])
+    """
     check_writable(self, overlapping=True, op="zero")
     return assign(self, _zero.compute([_old(self), self._aval.shape, self._aval.dtype]))
 
 
 @composite(function=False)
 def apply_(self, callable):
-    """Replace each element by what a Python function makes of it."""
+    """Replace each element by what a Python function makes of it.
+
+    >>> torch.tensor([1., 2.]).apply_(lambda v: v + 1)
+    tensor([2., 3.])
+    """
     if is_meta(self):
         return self
     array = self._array()
@@ -375,7 +419,11 @@ def apply_(self, callable):
 
 @composite(function=False)
 def map_(self, tensor, callable):
-    """Replace each element by what a Python function makes of it and another tensor's."""
+    """Replace each element by what a Python function makes of it and another tensor's.
+
+    >>> torch.tensor([1., 2.]).map_(torch.tensor([3., 4.]), lambda a, b: a + b)
+    tensor([4., 6.])
+    """
     if is_meta(self):
         return self
     if tensor.dtype is not self.dtype:
@@ -406,7 +454,12 @@ def _mapped(tensor, others, callable, name: str):
 
 @composite(function=False)
 def fill_diagonal_(self, fill_value, wrap=False):
-    """Overwrite the main diagonal; `wrap`: that of a tall matrix begins anew below its end."""
+    """Overwrite the main diagonal; `wrap`: that of a tall matrix begins anew below its end.
+
+    >>> torch.zeros(2, 2).fill_diagonal_(5)
+    tensor([[5., 0.],
+            [0., 5.]])
+    """
     if self.ndim < 2:
         raise RuntimeError("dimensions must larger than 1")
     if self.ndim > 2 and len(set(self.shape)) > 1:
@@ -428,7 +481,11 @@ def _diagonal(shape, wrap: bool) -> np.ndarray:
 
 @composite(function=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Let the tensor see another storage, at an offset with a size and strides."""
+    """Let the tensor see another storage, at an offset with a size and strides.
+
+    >>> torch.zeros(1).set_(torch.tensor([1., 2.]))
+    tensor([1., 2.])
+    """
     check_writable(self, overlapping=True, op="set")
     if source is None:
         source = finish(np.zeros(0, self._aval.dtype), self.device)
@@ -484,7 +541,12 @@ def addresses(tensor: Tensor) -> tuple[int, int]:
 
 @composite(function=False)
 def is_set_to(self, tensor):
-    """Whether both see the same memory in the same way."""
+    """Whether both see the same memory in the same way.
+
+    >>> x = torch.zeros(2)
+    >>> x.is_set_to(x[:])
+    True
+    """
     return (
         share(self).cell is share(tensor).cell
         and layout_of(self) == layout_of(tensor)
@@ -494,7 +556,11 @@ def is_set_to(self, tensor):
 
 @composite(aliases=())
 def resize_(self, *sizes, memory_format=None, **kwargs):
-    """Another size for the same memory, which grows (by zeros) where it is too small."""
+    """Another size for the same memory, which grows (by zeros) where it is too small.
+
+    >>> torch.tensor([[1, 2], [3, 4]]).resize_(3)
+    tensor([1, 2, 3])
+    """
     if self.requires_grad and not (self._is_inference and state.inference):
         raise RuntimeError("cannot resize variables that require grad")
     check_writable(self, overlapping=True, op="resize")

@@ -278,7 +278,11 @@ def _python(x):
 
 @composite(method=False)
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Unspecified values with these strides."""
+    """Unspecified values with these strides.
+
+    >>> torch.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
     shape, stride = size_of("empty_strided", (size,)), tuple(map(int, stride))
     if len(shape) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: got {len(stride)} strides and {len(shape)} sizes")
@@ -293,7 +297,11 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 def empty_permuted(
     size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """Unspecified values whose dimensions lie in memory in the given order."""
+    """Unspecified values whose dimensions lie in memory in the given order.
+
+    >>> torch.empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+    """
     shape = size_of("empty_permuted", (size,))
     order = tuple(physical_layout)
     if sorted(order) != list(range(len(shape))):
@@ -377,7 +385,11 @@ def full_like(
     pin_memory=False,
     memory_format=_types.preserve_format,
 ):
-    """One number in the size, dtype and device of a tensor."""
+    """One number in the size, dtype and device of a tensor.
+
+    >>> torch.full_like(torch.zeros(2), 7)
+    tensor([7., 7.])
+    """
     return _filled_like(input, fill_value, dtype, device, requires_grad, memory_format)
 
 
@@ -397,7 +409,11 @@ new_zeros, new_ones, new_empty = (_new_filler(f"new_{n}", f) for n, f in (("zero
 
 @composite(function=False)
 def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """One number of a size, in this tensor's dtype and device."""
+    """One number of a size, in this tensor's dtype and device.
+
+    >>> torch.zeros(2).new_full((2,), 7)
+    tensor([7., 7.])
+    """
     made = filled(
         size_of("new_full", (size,)),
         fill_value,
@@ -410,7 +426,11 @@ def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, re
 
 @composite(function=False, without_data=NO_COPY)
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
-    """A tensor of a copy of the data, in this tensor's dtype and device."""
+    """A tensor of a copy of the data, in this tensor's dtype and device.
+
+    >>> torch.zeros(2).new_tensor([1, 2])
+    tensor([1., 2.])
+    """
     if isinstance(data, Tensor):
         warn(COPIED)
         made = data.detach().clone().to(dtype=dtype or data.dtype, device=device or self.device)
@@ -674,7 +694,11 @@ def logspace(
     requires_grad=False,
     pin_memory=False,
 ):
-    """`steps` numbers from base**start to base**end, equidistant in the exponent."""
+    """`steps` numbers from base**start to base**end, equidistant in the exponent.
+
+    >>> torch.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
     _check_ends("logspace", start, end)
     d, n = _ends_dtype(start, end, dtype, out), _steps("logspace", steps)
     if _batched(start, end):
@@ -699,7 +723,12 @@ def _powers(start, end, n: int, base, dtype: np.dtype) -> np.ndarray:
 
 @composite(method=False, out=Out(single=True, silent=True, overlapping=True))
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """The identity matrix of n rows and m columns (n, by default)."""
+    """The identity matrix of n rows and m columns (n, by default).
+
+    >>> torch.eye(2, 3)
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     rows, cols = operator.index(n), operator.index(n if m is None else m)
     for what, size in (("n", rows), ("m", cols)):
         if size < 0:
@@ -715,7 +744,11 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     out=Out("Expected object of scalar type {found} but got scalar type {wanted} for argument 'out'"),
 )
 def complex_(real: Tensor, imag: Tensor, *, out=None):
-    """A complex tensor of its real and imaginary parts, which have one dtype."""
+    """A complex tensor of its real and imaginary parts, which have one dtype.
+
+    >>> torch.complex(torch.tensor([1.]), torch.tensor([2.]))
+    tensor([1.+2.j])
+    """
     for x in (real, imag):
         if x.aval.dtype not in (dt.float16, dt.float32, dt.float64):
             raise RuntimeError(

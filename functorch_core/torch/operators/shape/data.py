@@ -429,7 +429,11 @@ def _arraylike(data, dtype=None):
 
 @composite(method=False, without_data=NO_COPY)
 def as_tensor(data, dtype=None, device=None):
-    """The data as a tensor: a tensor itself if nothing changes, otherwise a new one."""
+    """The data as a tensor: a tensor itself if nothing changes, otherwise a new one.
+
+    >>> torch.as_tensor([1, 2])
+    tensor([1, 2])
+    """
     if isinstance(data, Tensor):
         return data.to(device=data.device if device is None else device, dtype=data.dtype if dtype is None else dtype)
     if data.__class__ is Array:
@@ -473,7 +477,11 @@ def _sharing(array: np.ndarray, warning: str | None = NOT_WRITABLE, lasting: boo
 @composite(method=False, without_data=NO_COPY)
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """An object as a tensor; `copy` says whether it may, must or must not be copied. A tensor stays in
-    its graph unless requires_grad=False."""
+    its graph unless requires_grad=False.
+
+    >>> torch.asarray([1, 2])
+    tensor([1, 2])
+    """
     if obj.__class__ is Array:
         return require_grad(_around(obj, dtype, device)) if requires_grad else _around(obj, dtype, device)
     if isinstance(obj, Tensor):
@@ -540,7 +548,12 @@ def _no_alias(obj, dtype) -> str:
 
 @composite(method=False)
 def from_numpy(ndarray):
-    """A tensor in the memory of a NumPy array: a write on either side is seen on the other."""
+    """A tensor in the memory of a NumPy array: a write on either side is seen on the other.
+
+    >>> import numpy as np
+    >>> torch.from_numpy(np.array([1., 2.]))
+    tensor([1., 2.], dtype=torch.float64)
+    """
     if not isinstance(ndarray, np.ndarray):
         kind = type(ndarray)
         module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
@@ -563,7 +576,11 @@ def from_file(
 
 @composite(method=False)
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
-    """A 1-d tensor in the memory of a buffer."""
+    """A 1-d tensor in the memory of a buffer.
+
+    >>> torch.frombuffer(bytearray([1, 2]), dtype=torch.uint8)
+    tensor([1, 2], dtype=torch.uint8)
+    """
     made = _sharing(_of_buffer(buffer, dtype, count, offset), NO_WRITABLE_BUFFER, lasting=True)
     return require_grad(made) if requires_grad else made
 
@@ -757,7 +774,17 @@ LEGACY = {
 
 def _types_of(kind: type, device: str | None, module: str) -> dict[str, LegacyType]:
     return {
-        name: kind(name, (), {"numpy": d, "dtype": _types.of_numpy(d), "device": device, "__module__": module})
+        name: kind(
+            name,
+            (),
+            {
+                "__doc__": f"Tensors of {_types.of_numpy(d)}: for isinstance, `x.type(...)`, old constructors.",
+                "numpy": d,
+                "dtype": _types.of_numpy(d),
+                "device": device,
+                "__module__": module,
+            },
+        )
         for name, d in LEGACY.items()
     }
 

@@ -94,7 +94,12 @@ def _check_joinable(first, a, dim: int, position: int):
     devices="same",
 )
 def stack(tensors: Tensors, dim=0, *, out=None):
-    """The tensors side by side along a new dimension."""
+    """The tensors side by side along a new dimension.
+
+    >>> torch.stack((torch.tensor([1, 2]), torch.tensor([3, 4])))
+    tensor([[1, 2],
+            [3, 4]])
+    """
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     shape = tensors[0].aval.shape
@@ -153,7 +158,12 @@ column_stack = _stacker("column_stack", "Vectors as columns, matrices side by si
 
 @composite(method=False)
 def block_diag(*tensors):
-    """A matrix with the given ones along its diagonal."""
+    """A matrix with the given ones along its diagonal.
+
+    >>> torch.block_diag(torch.tensor([[1, 2]]), torch.tensor([3]))
+    tensor([[1, 2, 0],
+            [0, 0, 3]])
+    """
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tensors[0]
     nothing = from_array(np.zeros(0, _types.defaults.dtype.numpy))
@@ -223,7 +233,12 @@ def _repeat(input: Tensor, repeats):
 
 @composite(function=False)
 def repeat(self, *repeats, **kwargs):
-    """The tensor so many times along each dimension."""
+    """The tensor so many times along each dimension.
+
+    >>> torch.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
     counts = ints_of("repeat", repeats, "repeats", kwargs.get("repeats", kwargs.get("sizes")))
     if len(counts) < self.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
@@ -236,7 +251,11 @@ def repeat(self, *repeats, **kwargs):
 
 @composite
 def tile(input, *dims, **kwargs):
-    """The tensor repeated; missing counts are 1."""
+    """The tensor repeated; missing counts are 1.
+
+    >>> torch.tile(torch.tensor([1, 2]), (2,))
+    tensor([1, 2, 1, 2])
+    """
     if dims == () and "dims" not in kwargs:
         counts = ()
     else:
@@ -246,7 +265,11 @@ def tile(input, *dims, **kwargs):
 
 @composite(without_data=(RuntimeError, "cannot repeat_interleave a meta tensor without output_size"))
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
-    """Each element so many times, one after the other."""
+    """Each element so many times, one after the other.
+
+    >>> torch.repeat_interleave(torch.tensor([1, 2]), torch.tensor([2, 1]))
+    tensor([1, 1, 2])
+    """
     if repeats is None:
         input, repeats = None, input
     if isinstance(repeats, Tensor):
@@ -301,7 +324,11 @@ def _interleaved_to(input, dim, repeats: Tensor, size: int) -> Tensor:
 
 @torch_op(layout=image)
 def roll(input: Tensor, shifts, dims=None):
-    """The elements moved along dimensions (or along all, as one); those that leave come back."""
+    """The elements moved along dimensions (or along all, as one); those that leave come back.
+
+    >>> torch.roll(torch.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
     if not shifts:
@@ -318,7 +345,12 @@ def roll(input: Tensor, shifts, dims=None):
 
 @torch_op(varargs="dims", layout=preserved)
 def flip(input: Tensor, dims):
-    """The elements in reverse order along dimensions."""
+    """The elements in reverse order along dimensions.
+
+    >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), (0,))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     wrapped = [wrap_dim(d, input.aval.ndim) for d in dims]
     for d in wrapped:
         if wrapped.count(d) > 1:
@@ -328,7 +360,12 @@ def flip(input: Tensor, dims):
 
 @composite
 def fliplr(input):
-    """The columns in reverse order."""
+    """The columns in reverse order.
+
+    >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
     if input.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, (1,))
@@ -336,7 +373,12 @@ def fliplr(input):
 
 @composite
 def flipud(input):
-    """The rows in reverse order."""
+    """The rows in reverse order.
+
+    >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     if input.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, (0,))
@@ -344,7 +386,12 @@ def flipud(input):
 
 @composite(node="Rot90Backward0")
 def rot90(input, k=1, dims=(0, 1)):
-    """Turned k times by 90 degrees, from the first of two dimensions to the second."""
+    """Turned k times by 90 degrees, from the first of two dimensions to the second.
+
+    >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if input.ndim < 2:
@@ -380,7 +427,16 @@ MESHGRID = "torch.meshgrid: in an upcoming release, it will be required to pass 
 
 @composite(method=False)
 def meshgrid(*tensors, indexing=None):
-    """The coordinates of a grid: one tensor for each vector."""
+    """The coordinates of a grid: one tensor for each vector.
+
+    >>> x, y = torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4]), indexing="ij")
+    >>> x
+    tensor([[1, 1],
+            [2, 2]])
+    >>> y
+    tensor([[3, 4],
+            [3, 4]])
+    """
     tensors = _spread_arguments(tensors)
     if indexing is None:
         warn(MESHGRID)
@@ -408,7 +464,14 @@ def meshgrid(*tensors, indexing=None):
 
 @composite(method=False)
 def cartesian_prod(*tensors):
-    """All tuples of elements of the vectors, as rows."""
+    """All tuples of elements of the vectors, as rows.
+
+    >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
     tensors = _spread_arguments(tensors)
     for x in tensors:
         if x.ndim != 1:
@@ -420,7 +483,13 @@ def cartesian_prod(*tensors):
 
 @composite(without_data=no_kernel("masked_select"), node="StackBackward0")
 def combinations(input, r=2, with_replacement=False):
-    """All combinations of r elements of a vector, as rows."""
+    """All combinations of r elements of a vector, as rows.
+
+    >>> torch.combinations(torch.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
     if input.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
     if r < 0:
@@ -435,7 +504,12 @@ def combinations(input, r=2, with_replacement=False):
 
 @composite(method=False)
 def broadcast_tensors(*tensors):
-    """The tensors expanded to their common shape."""
+    """The tensors expanded to their common shape.
+
+    >>> a, b = torch.broadcast_tensors(torch.zeros(2, 1), torch.zeros(3))
+    >>> a.shape == b.shape
+    True
+    """
     tensors = _spread_arguments(tensors)
     shape = common_shape([tuple(x.shape) for x in tensors])
     return tuple([expanded(x, shape) for x in tensors])
@@ -443,7 +517,11 @@ def broadcast_tensors(*tensors):
 
 @composite(method=False)
 def broadcast_shapes(*shapes):
-    """The shape that shapes broadcast to."""
+    """The shape that shapes broadcast to.
+
+    >>> torch.broadcast_shapes((2, 1), (3,))
+    torch.Size([2, 3])
+    """
     return _types.Size(common_shape([(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
 
 
@@ -490,19 +568,35 @@ def _checked_triangle(name: str, x, diagonal) -> tuple:
 
 @torch_op(inplace=True, out=Out(EXACT, overlapping=True))
 def tril(input: Tensor, diagonal=0, *, out=None):
-    """The part of matrices on and below a diagonal; zeros above."""
+    """The part of matrices on and below a diagonal; zeros above.
+
+    >>> torch.tril(torch.ones(2, 2))
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
     return m.lower_triangle(*_checked_triangle("tril", input, diagonal))
 
 
 @torch_op(inplace=True, out=Out(EXACT, overlapping=True))
 def triu(input: Tensor, diagonal=0, *, out=None):
-    """The part of matrices on and above a diagonal; zeros below."""
+    """The part of matrices on and above a diagonal; zeros below.
+
+    >>> torch.triu(torch.ones(2, 2))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
     return m.upper_triangle(*_checked_triangle("triu", input, diagonal))
 
 
 @torch_op
 def diag_embed(input: Tensor, offset=0, dim1=-2, dim2=-1):
-    """The last dimension as a diagonal of two dimensions, zeros elsewhere."""
+    """The last dimension as a diagonal of two dimensions, zeros elsewhere.
+
+    >>> torch.diag_embed(torch.tensor([1, 2]), offset=1)
+    tensor([[0, 1, 0],
+            [0, 0, 2],
+            [0, 0, 0]])
+    """
     ndim = input.aval.ndim + 1
     a, b = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
     if a == b:
@@ -518,7 +612,12 @@ def diag_embed(input: Tensor, offset=0, dim1=-2, dim2=-1):
     node=lambda made, args: "DiagonalBackward0_copy" if made.ndim == 1 else None,
 )
 def diag(input, diagonal=0, *, out=None):
-    """A vector as a diagonal matrix, or a diagonal of a matrix."""
+    """A vector as a diagonal matrix, or a diagonal of a matrix.
+
+    >>> torch.diag(torch.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
     made = (
@@ -531,7 +630,12 @@ def diag(input, diagonal=0, *, out=None):
 
 @composite
 def diagflat(input, offset=0):
-    """All elements as a diagonal matrix."""
+    """All elements as a diagonal matrix.
+
+    >>> torch.diagflat(torch.tensor([[1, 2]]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     return diag_embed(input.reshape(-1), offset)
 
 
@@ -556,7 +660,13 @@ triu_indices = _triangle_indices("triu_indices", np.greater_equal)
 
 @composite(method=False)
 def vander(x, N=None, increasing=False):
-    """The powers of a vector's elements, as columns."""
+    """The powers of a vector's elements, as columns.
+
+    >>> torch.vander(torch.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
+    """
     if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     n = x.shape[0] if N is None else N

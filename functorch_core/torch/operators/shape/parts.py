@@ -43,7 +43,11 @@ def part_lens(
 
 @view_op
 def select(input, dim, index):
-    """The part at one index of a dimension, which goes away."""
+    """The part at one index of a dimension, which goes away.
+
+    >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 0, 1)
+    tensor([3, 4])
+    """
     if not input.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d, i = wrap_dim(as_int("select", dim), input.ndim), as_int("select", index, "index")
@@ -55,7 +59,11 @@ def select(input, dim, index):
 
 @view_op
 def narrow(input, dim, start, length):
-    """The part of a dimension from start on, of a length."""
+    """The part of a dimension from start on, of a length.
+
+    >>> torch.narrow(torch.arange(5), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
     if not input.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     length = as_int("narrow", length, "length")
@@ -138,7 +146,11 @@ def split_with_sizes(input, split_sizes, dim=0):
 
 @views_op
 def chunk(input, chunks, dim=0):
-    """At most `chunks` parts of equal size, but for the last."""
+    """At most `chunks` parts of equal size, but for the last.
+
+    >>> torch.arange(5).chunk(2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     if not input.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -152,7 +164,11 @@ def chunk(input, chunks, dim=0):
 
 @composite(node="UnsafeSplitBackward0")
 def unsafe_split(tensor, split_size_or_sections, dim=0):
-    """Parts of a size; a write to one reaches the others' memory, but not their history."""
+    """Parts of a size; a write to one reaches the others' memory, but not their history.
+
+    >>> torch.unsafe_split(torch.arange(4), 3)
+    (tensor([0, 1, 2]), tensor([3]))
+    """
     return _copies(split(tensor, split_size_or_sections, dim))
 
 
@@ -172,13 +188,21 @@ def unsafe_split_with_sizes(input, split_sizes, dim=0):
 
 @composite(node="UnsafeSplitBackward0")
 def unsafe_chunk(input, chunks, dim=0):
-    """unsafe_split into at most `chunks` parts of equal size."""
+    """unsafe_split into at most `chunks` parts of equal size.
+
+    >>> torch.unsafe_chunk(torch.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
     return _copies(chunk(input, chunks, dim))
 
 
 @views_op
 def tensor_split(input, indices_or_sections=None, dim=0, *, indices=None, sections=None):
-    """Parts that end at the given indices, or a number of parts of nearly equal size."""
+    """Parts that end at the given indices, or a number of parts of nearly equal size.
+
+    >>> torch.tensor_split(torch.arange(5), 3)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
     given = next(x for x in (indices_or_sections, indices, sections) if x is not None)
     if not input.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
@@ -211,7 +235,11 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, indices=None, sectio
 
 @views_op
 def unbind(input, dim=0):
-    """The parts at each index of a dimension, as a tuple."""
+    """The parts at each index of a dimension, as a tuple.
+
+    >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
+    (tensor([1, 2]), tensor([3, 4]))
+    """
     if not input.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = wrap_dim(dim, input.ndim)
@@ -246,7 +274,11 @@ hsplit, vsplit, dsplit = (_named_split(*a) for a in (("hsplit", 1, 1), ("vsplit"
 
 @view_op
 def diagonal(input, offset=0, dim1=0, dim2=1):
-    """The diagonal of two dimensions, as the last one."""
+    """The diagonal of two dimensions, as the last one.
+
+    >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     a, b = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")

@@ -476,6 +476,8 @@ class _LegacyStorageType(type):
 
 
 class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageType):
+    """The memory of a tensor of one dtype, by the name of an old class."""
+
     __module__ = "torch.storage"
 
 
@@ -494,7 +496,11 @@ STORAGE_NAMES = {
     "complex128": "ComplexDoubleStorage",
 }
 legacy_storages = {
-    name: _LegacyStorageType(name, (_LegacyStorage,), {"dtype": _types.by_name[dtype], "__module__": "torch"})
+    name: _LegacyStorageType(
+        name,
+        (_LegacyStorage,),
+        {"__doc__": f"The memory of a tensor of {dtype}.", "dtype": _types.by_name[dtype], "__module__": "torch"},
+    )
     for dtype, name in STORAGE_NAMES.items()
 }
 
@@ -517,7 +523,11 @@ def storage_of(tensor: Tensor) -> TypedStorage:
 
 @composite(function=False)
 def untyped_storage(self):
-    """The tensor's memory as bytes."""
+    """The tensor's memory as bytes.
+
+    >>> torch.zeros(2).untyped_storage().nbytes()
+    8
+    """
     return UntypedStorage(cell=_cell_of(self))
 
 

@@ -37,19 +37,33 @@ class Transposes:
 
     @property
     def T(self) -> Tensor:
-        """The dimensions reversed."""
+        """The dimensions reversed.
+
+        >>> torch.tensor([[1, 2], [3, 4]]).T
+        tensor([[1, 3],
+                [2, 4]])
+        """
         if self.ndim != 2:
             warn(REVERSED)
         return make_view(self, Lens("permute", (tuple(reversed(range(self.ndim))),)))
 
     @property
     def mT(self) -> Tensor:
-        """The last two dimensions exchanged."""
+        """The last two dimensions exchanged.
+
+        >>> torch.zeros(2, 3, 4).mT.shape
+        torch.Size([2, 4, 3])
+        """
         return transposed_of(self)
 
     @property
     def H(self) -> Tensor:
-        """The conjugate transpose of a matrix."""
+        """The conjugate transpose of a matrix.
+
+        >>> torch.tensor([[1j, 2.]]).H.resolve_conj()
+        tensor([[0.-1.j],
+                [2.-0.j]])
+        """
         if self.ndim not in (0, 2):
             what = "matrices (2-D tensors)"
             raise RuntimeError(NOT_A_MATRIX.format(name="H", what=what, n=self.ndim))
@@ -81,5 +95,10 @@ class Transposes:
 
 @composite
 def adjoint(input):
-    """The last two dimensions exchanged, conjugated."""
+    """The last two dimensions exchanged, conjugated.
+
+    >>> torch.adjoint(torch.tensor([[1j, 2.]]))
+    tensor([[0.-1.j],
+            [2.-0.j]])
+    """
     return adjoint_of(input, "adjoint()") if input.ndim >= 2 else adjoint_of(input)

@@ -172,19 +172,33 @@ def reshaped(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 @composite(function=False)
 def view_as(self, other):
-    """The same memory in the shape of another tensor."""
+    """The same memory in the shape of another tensor.
+
+    >>> torch.arange(4).view_as(torch.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     return view(self, tuple(other.shape))
 
 
 @composite(function=False)
 def reshape_as(self, other):
-    """The elements in the shape of another tensor."""
+    """The elements in the shape of another tensor.
+
+    >>> torch.arange(4).reshape_as(torch.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     return reshape(self, tuple(other.shape))
 
 
 @strided_view_op
 def flatten(input, start_dim=0, end_dim=-1):
-    """The dimensions from start_dim to end_dim as one; the tensor itself if that changes nothing."""
+    """The dimensions from start_dim to end_dim as one; the tensor itself if that changes nothing.
+
+    >>> torch.flatten(torch.zeros(2, 3, 4), start_dim=1).shape
+    torch.Size([2, 12])
+    """
     if not input.ndim:
         return reshaped(input, (1,))
     first, last = wrap_dim(start_dim, input.ndim), wrap_dim(end_dim, input.ndim)
@@ -198,7 +212,11 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 @view_op
 def unflatten(input, dim, sizes):
-    """One dimension as several."""
+    """One dimension as several.
+
+    >>> torch.unflatten(torch.zeros(6), 0, (2, 3)).shape
+    torch.Size([2, 3])
+    """
     sizes = ints_of("unflatten", (sizes,), "sizes")
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
@@ -218,14 +236,22 @@ def unflatten(input, dim, sizes):
 
 @strided_view_op
 def ravel(input):
-    """All elements as one dimension."""
+    """All elements as one dimension.
+
+    >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
     input = input.contiguous()
     return reshape(input, (-1,)) if input.ndim != 1 else input
 
 
 @view_op
 def squeeze(input, dim=None):
-    """Without the dimensions (all, or those named) of size 1."""
+    """Without the dimensions (all, or those named) of size 1.
+
+    >>> torch.squeeze(torch.zeros(1, 2, 1)).shape
+    torch.Size([2])
+    """
     return make_view(input, squeeze_lens(input, dim))
 
 
@@ -245,7 +271,11 @@ def squeeze_lens(tensor: Tensor, dim) -> Lens:
 
 @view_op
 def unsqueeze(input, dim):
-    """With a new dimension of size 1."""
+    """With a new dimension of size 1.
+
+    >>> torch.unsqueeze(torch.zeros(2), 0).shape
+    torch.Size([1, 2])
+    """
     return make_view(input, unsqueeze_lens(input, dim))
 
 
@@ -303,19 +333,32 @@ def _exchange(dim0: int, dim1: int, ndim: int) -> Lens:
 
 @view_op
 def transpose(input, dim0, dim1):
-    """Two dimensions exchanged."""
+    """Two dimensions exchanged.
+
+    >>> torch.transpose(torch.tensor([[1, 2], [3, 4]]), 0, 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
     return make_view(input, transpose_lens(input, dim0, dim1))
 
 
 @view_op
 def swapaxes(input, axis0, axis1):
-    """Two dimensions exchanged."""
+    """Two dimensions exchanged.
+
+    >>> torch.swapaxes(torch.zeros(2, 3), 0, 1).shape
+    torch.Size([3, 2])
+    """
     return transpose(input, axis0, axis1)
 
 
 @view_op
 def swapdims(input, dim0, dim1):
-    """Two dimensions exchanged."""
+    """Two dimensions exchanged.
+
+    >>> torch.swapdims(torch.zeros(2, 3), 0, 1).shape
+    torch.Size([3, 2])
+    """
     return transpose(input, dim0, dim1)
 
 
@@ -328,13 +371,22 @@ def t_lens(tensor: Tensor, name: str = "t") -> Lens:
 
 @view_op
 def t(input):
-    """The transpose of a matrix; vectors and 0-d tensors stay."""
+    """The transpose of a matrix; vectors and 0-d tensors stay.
+
+    >>> torch.t(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[1, 3],
+            [2, 4]])
+    """
     return make_view(input, t_lens(input))
 
 
 @view_op
 def movedim(input, source, destination):
-    """Dimensions moved to other places, the rest in its order."""
+    """Dimensions moved to other places, the rest in its order.
+
+    >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
+    torch.Size([3, 4, 2])
+    """
     if isinstance(source, (tuple, list)) != isinstance(destination, (tuple, list)):
         raise TypeError(
             "movedim() received an invalid combination of arguments - got "
@@ -363,7 +415,11 @@ def movedim(input, source, destination):
 
 @view_op
 def moveaxis(input, source, destination):
-    """Dimensions moved to other places, the rest in its order."""
+    """Dimensions moved to other places, the rest in its order.
+
+    >>> torch.moveaxis(torch.zeros(2, 3, 4), 0, -1).shape
+    torch.Size([3, 4, 2])
+    """
     return movedim(input, source, destination)
 
 
@@ -411,19 +467,34 @@ def expanded(tensor: Tensor, size: tuple[int, ...]) -> Tensor:
 
 @composite(function=False)
 def expand_as(self, other):
-    """Expanded to the shape of another tensor."""
+    """Expanded to the shape of another tensor.
+
+    >>> torch.tensor([[1], [2]]).expand_as(torch.zeros(2, 2))
+    tensor([[1, 1],
+            [2, 2]])
+    """
     return expanded(self, tuple(other.shape))
 
 
 @view_op
 def broadcast_to(input, size):
-    """Expanded to a shape."""
+    """Expanded to a shape.
+
+    >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return expanded(input, ints_of("broadcast_to", (size,), "size"))
 
 
 @composite(function=False, node="UnfoldBackward0")
 def unfold(self, dimension, size, step):
-    """All windows of `size` along a dimension, every `step`, in a new last dimension."""
+    """All windows of `size` along a dimension, every `step`, in a new last dimension.
+
+    >>> torch.arange(5).unfold(0, 3, 2)
+    tensor([[0, 1, 2],
+            [2, 3, 4]])
+    """
     d = wrap_dim(dimension, self.ndim)
     n = self.shape[d] if self.ndim else 1
     if size < 0:
@@ -493,7 +564,12 @@ def _own_lens(tensor: Tensor, size, stride, storage_offset=None) -> Lens:
 
 @composite
 def as_strided(input, size, stride, storage_offset=None):
-    """The storage's elements at offset + sum of index times stride."""
+    """The storage's elements at offset + sum of index times stride.
+
+    >>> torch.as_strided(torch.arange(6), (2, 2), (1, 2))
+    tensor([[0, 2],
+            [1, 3]])
+    """
     return make_view(*as_strided_lens(input, size, stride, storage_offset))
 
 
@@ -502,7 +578,11 @@ def as_strided(input, size, stride, storage_offset=None):
 
 @composite(method=False)
 def view_as_real(input):
-    """A complex tensor as pairs of real numbers, in a new last dimension."""
+    """A complex tensor as pairs of real numbers, in a new last dimension.
+
+    >>> torch.view_as_real(torch.tensor([1 + 2j]))
+    tensor([[1., 2.]])
+    """
     if not input.is_complex():
         raise RuntimeError("view_as_real is only supported for complex tensors")
     return make_view(input, Lens("view_as_real"))
@@ -510,7 +590,11 @@ def view_as_real(input):
 
 @composite(method=False, autocast={"cpu": "full"})
 def view_as_complex(input):
-    """Pairs of real numbers along the last dimension as complex numbers."""
+    """Pairs of real numbers along the last dimension as complex numbers.
+
+    >>> torch.view_as_complex(torch.tensor([[1., 2.]]))
+    tensor([1.+2.j])
+    """
     if not input.is_floating_point():
         raise RuntimeError(
             "view_as_complex is only supported for floating point tensors, but got "
@@ -530,13 +614,21 @@ def view_as_complex(input):
 
 @composite(method=False, node=lambda made, args: "SelectBackward0" if args[0].is_complex() else None)
 def real(input):
-    """The real part; a real tensor itself."""
+    """The real part; a real tensor itself.
+
+    >>> torch.real(torch.tensor([1 + 2j]))
+    tensor([1.])
+    """
     return make_view(input, Lens("real")) if input.is_complex() else input
 
 
 @composite(method=False, node="SelectBackward0")
 def imag(input):
-    """The imaginary part."""
+    """The imaginary part.
+
+    >>> torch.imag(torch.tensor([1 + 2j]))
+    tensor([2.])
+    """
     if not input.is_complex():
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return make_view(input, Lens("imag"))

@@ -23,6 +23,15 @@ class LegacySparseType(type):
 
 
 legacy_types = {
-    name: LegacySparseType(name, (), {"numpy": d, "dtype": of_numpy(d), "__module__": "torch.sparse"})
+    name: LegacySparseType(
+        name,
+        (),
+        {
+            "__doc__": f"Sparse tensors of {of_numpy(d)}: for isinstance, and the constructors of old programs.",
+            "numpy": d,
+            "dtype": of_numpy(d),
+            "__module__": "torch.sparse",
+        },
+    )
     for name, d in LEGACY.items()
 }

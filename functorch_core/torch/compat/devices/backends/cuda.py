@@ -88,6 +88,7 @@ def _preferred(cls: type, first):
     chosen = [first]
 
     def preferred(backend=None):
+        """The preferred library; one that is given, by its name or as a member, is set. Nothing follows."""
         if backend is not None:
             found = (
                 backend

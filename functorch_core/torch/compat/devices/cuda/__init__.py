@@ -22,7 +22,14 @@ class _CudaLegacyStorage:
 
 
 globals().update(
-    {n: type(n, (_CudaLegacyStorage,), {"dtype": s.dtype, "__module__": __name__}) for n, s in _legacy_storages.items()}
+    {
+        n: type(
+            n,
+            (_CudaLegacyStorage,),
+            {"__doc__": f"{s.__doc__[:-1]} on a GPU.", "dtype": s.dtype, "__module__": __name__},
+        )
+        for n, s in _legacy_storages.items()
+    }
 )
 
 has_half = has_magma = False

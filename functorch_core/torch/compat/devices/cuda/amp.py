@@ -29,7 +29,9 @@ class GradScaler(_GradScaler):
 
 
 custom_fwd = _functools.partial(_custom_fwd, device_type="cuda")
+custom_fwd.__doc__ = "torch.amp.custom_fwd for the GPU: a decorator of forward."
 custom_bwd = _functools.partial(_custom_bwd, device_type="cuda")
+custom_bwd.__doc__ = "torch.amp.custom_bwd for the GPU: a decorator of backward."
 
 
 def amp_definitely_not_available() -> bool:
