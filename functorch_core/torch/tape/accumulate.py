@@ -174,7 +174,3 @@ class FuncInput(AccumulateGrad):
     def apply(self, grads: Sequence, create_graph: bool) -> tuple:
         """The gradient goes on to where the input came from."""
         return (grads[0],)
-
-
-def _nothing():
-    return None
