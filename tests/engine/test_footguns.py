@@ -360,7 +360,7 @@ print(json.dumps(engine.stats()))
 def test_a_second_process_compiles_nothing(tmp_path):
     import json
 
-    env = {**os.environ, "FUNCTORCH_CACHE_DIR": str(tmp_path), "FUNCTORCH_CACHE": "1"}
+    env = {**os.environ, "FUNCTORCH_CACHE_DIR": str(tmp_path), "FUNCTORCH_CACHE": "1", "FUNCTORCH_TIER": "fused"}
     runs = [
         json.loads(
             subprocess.run([sys.executable, "-c", SCRIPT], env=env, check=True, capture_output=True, text=True).stdout
