@@ -189,7 +189,7 @@ def test_a_closed_summary_writer_opens_another_file(monkeypatch, tmp_path):
         module = types.ModuleType(name)
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, name, module)
-    for name in [name for name in sys.modules if name.endswith("torch.utils.tensorboard") or name.endswith(OUR_BOARD)]:
+    for name in [name for name in sys.modules if name.endswith(("torch.utils.tensorboard", OUR_BOARD))]:
         monkeypatch.delitem(sys.modules, name)  # what another test has loaded
     board = importlib.import_module("functorch_core.torch.utils.tensorboard")
     writer = board.SummaryWriter(tmp_path)
