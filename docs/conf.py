@@ -27,8 +27,13 @@ sphinx_gallery_conf = {
 }
 exclude_patterns = ["_build", "_site", "gallery/*.ipynb", "gallery/*.zip", "gallery/*.py", "gallery/*.md5"]
 html_theme = "pydata_sphinx_theme"
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "collapse_navigation": True}
-html_sidebars = {"reference/*/*": []}
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "collapse_navigation": True,
+    "header_links_before_dropdown": 3,  # more would push the search into a second line
+}
+html_sidebars = {"*": [], "reference/*/*": []}  # pages without others below them
 html_title = "functorch-core"
 html_show_sourcelink = False
 myst_heading_anchors = 3
