@@ -45,7 +45,7 @@ MAX_PROGRAM_OPS = 1 << 15  # the same for programs, by recorded ops: XLA keeps a
 DONATE_BYTES = 1 << 16  # smaller inputs are not worth a key of their own
 DIRECT = 0.4  # compiled at once if programs for its ops would cost this much of its price
 FAMILIAR = 4  # from this sighting on, what NumPy computes is one function (0.1 ms an op to make: long ones later)
-SOON, MAX_SOON = 100, 6  # what would be compiled within 100 sightings is at the sixth: in a loop's first ten steps
+SOON, MAX_SOON = 200, 6  # what would be compiled within 200 sightings is at the sixth: in a loop's first ten steps
 
 
 class Plan:

@@ -227,3 +227,36 @@ print(program.from_disk_cache, xla.to_numpy(program([xla.put(4 * np.eye(3))])[0]
 """
     assert run_python(code) == "False [2. 2. 2.]\n"
     assert run_python(code) == "True [2. 2. 2.]\n"
+
+
+TWO_IMPORTS = """
+import importlib.abc, sys, threading
+from functorch_core.xla import lapack
+
+started, entered = threading.Event(), threading.Event()
+
+class Slow(importlib.abc.MetaPathFinder):
+    # Holds the package back, whose import has begun, until the other thread has begun, too.
+    def find_spec(self, name, path, target=None):
+        if name == "scipy.linalg" and threading.current_thread() is threading.main_thread():
+            entered.set()
+            started.wait(10)
+            threading.Event().wait(0.5)
+
+def load():
+    entered.wait(10)
+    started.set()
+    lapack.initialize()
+
+sys.meta_path.insert(0, Slow())
+thread = threading.Thread(target=load)
+thread.start()
+import scipy.linalg
+thread.join()
+print("both" if lapack._initialized else "one")
+"""
+
+
+def test_lapack_is_loaded_while_scipy_is_imported():
+    """SciPy's package before its parts: an import of a part waits for the package with the part's lock held."""
+    assert run_python(TWO_IMPORTS) == "both\n"
