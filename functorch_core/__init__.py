@@ -6,6 +6,10 @@
 The namespace implements the Python Array API standard, version 2024.12.
 """
 
+from .collector import Waiting as _Waiting
+
+_waiting = _Waiting()
+
 from . import engine, tree_util
 from .array import fourier as fft
 from .array import linalg, random
@@ -146,3 +150,6 @@ def __getattr__(name: str):
 
 def __dir__():
     return sorted({*globals(), *_LAZY, *_ENVIRONMENT})
+
+
+del _waiting

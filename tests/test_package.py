@@ -53,3 +53,21 @@ def test_import_starts_no_thread_and_no_client():
 def test_neither_jax_nor_the_real_torch_is_imported():
     code = "import sys, functorch_core, functorch_core.torch; print([m for m in ('jax', 'torch') if m in sys.modules])"
     assert run(code) == "[]"
+
+
+def test_the_collector_waits_only_while_packages_are_loaded():
+    program = """
+import gc
+from functorch_core import torch
+assert gc.isenabled() and not gc.get_freeze_count()
+from functorch_core.collector import Waiting
+waiting = Waiting()
+assert not gc.isenabled()
+del waiting
+assert gc.isenabled()
+gc.disable()
+waiting = Waiting()
+del waiting
+assert not gc.isenabled()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -8,7 +8,10 @@ import sys as _sys
 from importlib import import_module
 
 from .. import aliases as _aliases
+from ..collector import Waiting as _Waiting
 from . import _missing
+
+_waiting = _Waiting()
 
 if _aliases.inner not in _sys.meta_path:  # before the rooms are imported, and behind the shim's finder
     _sys.meta_path.insert(_aliases.place_behind(), _aliases.inner)
@@ -137,3 +140,6 @@ def __getattr__(name: str):
 
 def __dir__():
     return sorted({*globals(), *_LAZY, *_HOME, *_missing.table()["torch"]})
+
+
+del _waiting

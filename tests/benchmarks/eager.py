@@ -41,7 +41,12 @@ OPS = {
     "x.view(16)": lambda lib, x: x.view(16),
     "x.transpose(0, 1)": lambda lib, x: x.transpose(0, 1),
     "x[1:3]": lambda lib, x: x[1:3],
+    "x[1]": lambda lib, x: x[1],
+    "x.chunk(2, -1)": lambda lib, x: x.chunk(2, -1),
+    "for row in x": lambda lib, x: list(x),
+    "x[0] = 1": lambda lib, x: x.detach().__setitem__(0, 1),
     "cat([x, x])": lambda lib, x: lib.cat([x, x]),
+    "F.layer_norm(x, (4,))": lambda lib, x: lib.nn.functional.layer_norm(x, (4,)),
 }
 
 
