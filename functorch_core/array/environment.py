@@ -50,8 +50,9 @@ def _platform(backend: str | None) -> str | None:
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """The devices of a platform, "cpu" or "cuda" ("gpu"); of the default device's without one. Of several processes
-    (see fc.distributed) those of all.
+    """The devices of a platform, "cpu" or "cuda" ("gpu"); of the default device's without one.
+
+    Of several processes (see fc.distributed) those of all.
 
     >>> import functorch_core as fc
     >>> len(fc.devices("cpu"))

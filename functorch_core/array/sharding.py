@@ -165,7 +165,7 @@ def addressable_shards(array: Array) -> list[Shard]:
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding, arrays: Sequence[Array], *, dtype=None
 ) -> Array:
-    """An array of what each device of this process has, in the order of the mesh; they share their memory with it.
+    """An array of what each device of this process has, in the order of the mesh; memory is shared.
 
     >>> import functorch_core as fc
     >>> mesh = fc.make_mesh((1,), ("x",))

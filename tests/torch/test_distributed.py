@@ -64,11 +64,10 @@ def test_data_parallel_training_is_that_of_one_process(args):
 
 @pytest.mark.slow
 def test_a_checkpoint_of_four_processes_is_gone_on_from_by_two_and_by_one(tmp_path):
-    found = [loss for n in (4, 2, 1) for loss in losses(launch("checkpoints.py", tmp_path / "parts", 2, n=n))]
-    wanted = losses(launch("checkpoints.py", tmp_path / "whole", 6, n=1))
-    assert found == pytest.approx(wanted, rel=1e-5, abs=1e-5)
-    ended, alone = (torch.load(tmp_path / name / "full.pt") for name in ("parts", "whole"))
-    assert all(torch.allclose(ended[k], alone[k], atol=1e-4) for k in alone)
+    runs = [launch("checkpoints.py", tmp_path, 2, n=n) for n in (4, 2, 1)]
+    wanted = [float(line.split()[1]) for line in runs[-1].stdout.splitlines() if line.startswith("wanted ")]
+    assert len(wanted) == 6
+    assert [loss for done in runs for loss in losses(done)] == pytest.approx(wanted, rel=1e-5, abs=1e-5)
 
 
 @pytest.mark.slow
