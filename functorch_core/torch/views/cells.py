@@ -446,6 +446,8 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
     out._view = view
     if array is not None:
         view.contiguous = array.flags.c_contiguous and alias.is_contiguous()
+    if alias.refuses is not None and alias.base is not None:
+        view.refuses = alias.refuses
     if tensor._ge is not None and not state.enabled:
         view.leave_tape(out)
     if active.marks_inference:
