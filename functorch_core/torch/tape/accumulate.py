@@ -111,10 +111,10 @@ class Unfollowed(AccumulateGrad):
 
     def __init__(self):
         Node.__init__(self, ())
-        self.leaf, self.post_hooks = _nothing, None
+        self.leaf, self.post_hooks = _no_leaf, None
 
 
-def _nothing():
+def _no_leaf():
     """What a weak reference to nothing gives."""
 
 

@@ -257,6 +257,11 @@ def is_grad_enabled() -> bool:
     return state.enabled
 
 
+def is_multithreading_enabled() -> bool:
+    """Whether backward passes may use several threads: what was set, as they run in the calling thread."""
+    return state.multithreading
+
+
 def is_inference_mode_enabled() -> bool:
     """Whether inference mode is on.
 

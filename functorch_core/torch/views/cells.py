@@ -242,6 +242,12 @@ class Alias:
                 self.refuses.replace(" and is being", " and its base or another view of its base has been")
             )
 
+    def refuses_as(self, other: Alias):
+        """Be a view that may not be written to where another may not, whose place it takes."""
+        self.refuses = other.refuses
+        if getattr(other, "since", None) is not None:
+            self.since = self.cell.version
+
     def of_function(self, refused: str):
         """Note that a custom function returned this view: its history is that function's."""
         self.base, self.skip, self.refuses, self.since = None, 0, refused, self.cell.version
@@ -446,6 +452,8 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
     out._view = view
     if array is not None:
         view.contiguous = array.flags.c_contiguous and alias.is_contiguous()
+    if alias.refuses is not None and alias.base is not None:
+        view.refuses = alias.refuses
     if tensor._ge is not None and not state.enabled:
         view.leave_tape(out)
     if active.marks_inference:
@@ -588,6 +596,7 @@ def rebase(tensor: Tensor, lens: Lens, new: Tensor):
             base, skip = new_tensor(tensor._value, tensor._ge), len(alias.chain)
             base._view, alias.seen = alias, cell.version
         tensor._view = Alias(cell, alias.chain + (lens,), base, skip)
+        tensor._view.refuses_as(alias)
     tensor._value = new._value
     if new._ge is not None:
         tensor._ge = new._ge

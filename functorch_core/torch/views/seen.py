@@ -127,7 +127,8 @@ def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
         view.base, view.skip = alias.base, alias.skip
     view.permuted = True if known.permuting else alias.permuted
     view.contiguous = known.contiguous if alias.contiguous else None
-    view.refuses, view.written, view.earlier = None, False, 0
+    view.refuses = alias.refuses if alias.base is not None else None
+    view.written, view.earlier = False, 0
     if edge is not None and not enabled:
         view.leave_tape(made)
     if active.marks_inference:

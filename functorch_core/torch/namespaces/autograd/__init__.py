@@ -17,7 +17,7 @@ from ...tape.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
-from ...tape.modes import is_grad_enabled
+from ...tape.modes import is_grad_enabled, is_multithreading_enabled
 from ...tape.saved import SavedTensor
 from .variable import Variable
 
