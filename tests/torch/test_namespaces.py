@@ -59,7 +59,7 @@ def test_version_of_nonsense_compares_as_text():
         "ao.quantization.quantize_dynamic",
         "distributed.rpc.init_rpc",
         "utils.cpp_extension.load",
-        "masked.masked_tensor",
+        "sparse_bsr_tensor",
         "package.PackageImporter",
         "hub.list",
     ],

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
+import importlib
+import json
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -71,7 +74,18 @@ class GetAttrKey:
 
 PyTree = Context = Any
 SUPPORTED_NODES: dict[type, NodeDef] = {}
-_serialized_names: dict[type, str] = {}
+
+
+class Serialized(NamedTuple):
+    """What a kind of container is called in text, and how its context becomes text and is read."""
+
+    name: str | None
+    dump: Callable | None = None  # None: by json
+    load: Callable | None = None
+
+
+_serialized: dict[type, Serialized] = {}
+_namedtuple_names: dict[type, str] = {}
 
 
 class TreeSpec:
@@ -199,9 +213,10 @@ def register_pytree_node(
     unflatten_fn(children, context) -> x. ValueError if it is registered."""
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
+    if (to_dumpable_context is None) != (from_dumpable_context is None):
+        raise ValueError(f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered.")
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
-    if serialized_type_name is not None:
-        _serialized_names[cls] = serialized_type_name
+    _serialized[cls] = Serialized(serialized_type_name, to_dumpable_context, from_dumpable_context)
 
 
 _register_pytree_node = register_pytree_node
@@ -311,6 +326,8 @@ register_pytree_node(
     defaultdict, _defaultdict_flatten, _defaultdict_unflatten, flatten_with_keys_fn=_defaultdict_flatten_with_keys
 )
 register_pytree_node(deque, _deque_flatten, _deque_unflatten, flatten_with_keys_fn=_deque_flatten_with_keys)
+for _kind in (tuple, list, dict, OrderedDict, deque):
+    _serialized[_kind] = Serialized(f"{_kind.__module__}.{_kind.__name__}")
 
 
 def is_namedtuple_instance(x) -> bool:
@@ -518,3 +535,101 @@ def _broadcast_to_and_flatten(tree, treespec: TreeSpec, is_leaf=None) -> list | 
 def treespec_pprint(treespec: TreeSpec) -> str:
     """A structure as text."""
     return repr(tree_unflatten(["*"] * treespec.num_leaves, treespec)).replace("'*'", "*")
+
+
+# ---- structures as text --------------------------------------------------------------------------
+
+
+def _register_namedtuple(cls, *, serialized_type_name: str):
+    """Give a class of named tuples a name in text."""
+    _namedtuple_names[cls] = serialized_type_name
+
+
+def _dump_namedtuple(cls) -> str:
+    if cls not in _namedtuple_names:
+        raise NotImplementedError(
+            f"Can't serialize TreeSpec of namedtuple class {cls} because we didn't register a serializated_type_name. "
+            "Please register using `_register_namedtuple`."
+        )
+    return _namedtuple_names[cls]
+
+
+def _load_namedtuple(name: str):
+    found = [cls for cls, known in _namedtuple_names.items() if known == name]
+    if not found:
+        raise NotImplementedError(
+            f"Can't deserialize TreeSpec of namedtuple class {name} because we couldn't find a serializated name."
+        )
+    return found[0]
+
+
+def _dump_defaultdict(context) -> dict:
+    factory, keys = context
+    return {
+        "default_factory_module": factory.__module__,
+        "default_factory_name": factory.__qualname__,
+        "dict_context": keys,
+    }
+
+
+def _load_defaultdict(dumped: dict) -> list:
+    factory = getattr(importlib.import_module(dumped["default_factory_module"]), dumped["default_factory_name"])
+    return [factory, dumped["dict_context"]]
+
+
+_serialized[namedtuple] = Serialized("collections.namedtuple", _dump_namedtuple, _load_namedtuple)
+_serialized[defaultdict] = Serialized("collections.defaultdict", _dump_defaultdict, _load_defaultdict)
+PROTOCOL = 1
+
+
+class _Encoder(json.JSONEncoder):
+    """Members of enumerations by their name."""
+
+    def default(self, o):
+        """What stands for an object that JSON has not."""
+        if isinstance(o, enum.Enum):
+            cls = type(o)
+            return {"__enum__": True, "fqn": f"{cls.__module__}:{cls.__qualname__}", "name": o.name}
+        return super().default(o)
+
+
+def _dumped(spec: TreeSpec) -> dict:
+    if spec.is_leaf():
+        return {"type": None, "context": None, "children_spec": []}
+    known = _serialized[spec.type]
+    if known.name is None:
+        raise NotImplementedError(
+            f"No registered serialization name for {spec.type} found. Please update your _register_pytree_node call "
+            "with a `serialized_type_name` kwarg."
+        )
+    context = json.dumps(spec.context, cls=_Encoder) if known.dump is None else known.dump(spec.context)
+    return {"type": known.name, "context": context, "children_spec": [_dumped(c) for c in spec.children_specs]}
+
+
+def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
+    """A structure as JSON, which treespec_loads reads; it must be of registered containers."""
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}.")
+    protocol = PROTOCOL if protocol is None else protocol
+    if protocol != PROTOCOL:
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{PROTOCOL}]")
+    return json.dumps((protocol, _dumped(treespec)), cls=_Encoder)
+
+
+def _loaded(dumped: dict) -> TreeSpec:
+    if dumped["type"] is None:
+        return _LEAF
+    kinds = [kind for kind, known in _serialized.items() if known.name == dumped["type"]]
+    if not kinds:
+        raise NotImplementedError(f"Deserializing {dumped['type']} in pytree is not registered.")
+    load = _serialized[kinds[0]].load
+    context = json.loads(dumped["context"]) if load is None else load(dumped["context"])
+    return TreeSpec(kinds[0], context, [_loaded(c) for c in dumped["children_spec"]])
+
+
+def treespec_loads(serialized: str) -> TreeSpec:
+    """The structure that treespec_dumps wrote."""
+    protocol, dumped = json.loads(serialized)
+    if protocol != PROTOCOL:
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{PROTOCOL}]")
+    return _loaded(dumped)

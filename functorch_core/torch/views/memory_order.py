@@ -131,6 +131,15 @@ def image(layouts, shape, static):
     return channels_last_strides(shape) if found else None
 
 
+def normalised(layouts, shape, static):
+    """Channels-last if the images lie so, whatever the strides of dimensions of one element are."""
+    sizes, strides = layouts[0]
+    if len(shape) not in (4, 5) or is_dense(sizes, strides, contiguous_strides(sizes)):
+        return None
+    last = channels_last_strides(shape)
+    return last if is_dense(sizes, strides, last) else None
+
+
 def convolved(layouts, shape, static):
     """Channels-last if the images or the kernel are."""
     return image(layouts, shape, static) or image(layouts[1:], shape, static)

@@ -10,12 +10,12 @@ from ....kernels.values import count_over
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import MaybeTensor, Number
 from ...levels.writes import is_more_batched
-from ...tape.modes import no_grad
+from ...tape.modes import no_grad, state
 from ...tensors import types as _types
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...views.cells import assign
-from ...views.memory_order import image
+from ...views.memory_order import image, normalised
 from ..values import along, aval_of, dt, full_like, like, mean, p, require_floating, scalar, stop_gradient, wide
 
 # ---- what they share -----------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def _check_batch_norm(input, weight, bias, running_mean, running_var):
         _check_vector(name, vector, a.shape[1])
 
 
-@torch_op(node="native_batch_norm", layout=image, absent_edges=True)
+@torch_op(node="native_batch_norm", layout=normalised, absent_edges=True)
 def _batch_norm_train(
     input: Tensor,
     weight: MaybeTensor,
@@ -91,7 +91,7 @@ def _updated(running_mean, running_var, x, axes, middle, variance, momentum, red
     return outs
 
 
-@torch_op(node="native_batch_norm", layout=image, absent_edges=True)
+@torch_op(node="native_batch_norm", layout=normalised, absent_edges=True)
 def _batch_norm_eval(
     input: Tensor, weight: MaybeTensor, bias: MaybeTensor, running_mean: Tensor, running_var: Tensor, eps
 ):
@@ -128,6 +128,12 @@ def _assign_running(running_mean, running_var, updated):
             assign(running, value.detach(), captured=True)
 
 
+NO_DERIVATIVE = (
+    "The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. "
+    "This input cannot have requires_grad True."
+)
+
+
 @overridable
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
     """Each channel (dimension 1) normalised to mean 0 and variance 1, then scaled and shifted.
@@ -141,6 +147,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     """
     if training:
         _verify_batch_size(input.size())
+    for name, running in (("running_mean", running_mean), ("running_var", running_var)):
+        if running is not None and running._ge is not None and state.enabled:
+            raise RuntimeError(NO_DERIVATIVE.format(name=name))
     return torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 

@@ -557,7 +557,10 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode, padding_mode, 
         at = p.squeeze(p.slice_in_dim(where_, start=k, limit=k + 1, dimension=last), dims=(last,))
         at = _unnormalised(at, size, align_corners)
         taps.append(_taps(at, size, mode, padding, align_corners))
-    return like(_weighted_sum(x, taps, padding == "zeros"), input)
+    out = like(_weighted_sum(x, taps, padding == "zeros"), input)
+    if all([n == 1 for n in a.shape[2:]]):  # reflected, every position is that of the only element
+        out = tied(out, grid)
+    return out
 
 
 def _lower(x) -> str:
