@@ -434,10 +434,10 @@ def _cut(recording: Recording) -> None:
 
 def _flush_period(recording: Recording) -> None:
     count("cut_recordings")
-    ids = [unit.id for unit, _ in recording.calls()]
-    p = period(ids)
-    per_call = len(recording.values) / len(ids)
-    _state.limit = max(int(MAX_OPS // (p * per_call) * (p * per_call)), 1) if p else MAX_OPS
+    units = [unit for unit, _ in recording.calls()]
+    p = period([unit.id for unit in units])
+    results = sum(len(unit.out_avals) for unit in units[-p:]) if p else 1
+    _state.limit = MAX_OPS // results * results or MAX_OPS
     recording.flush("the recording is long")
 
 

@@ -376,6 +376,21 @@ def test_a_loop_without_observation_reaches_a_recurring_key():
     np.testing.assert_allclose(np.asarray(x), [2, 2], rtol=1e-5)
 
 
+def test_a_loop_behind_something_else_is_cut_at_its_period():
+    """What was recorded before it, of several results a call, does not count."""
+    from functorch_core.engine import recorder
+
+    engine.flush()
+    x = vector(1, 2)
+    for _ in range(150):
+        x = fc.concat(list(fc.split(x, 2)))
+    cuts = engine.stats()["cut_recordings"]
+    while engine.stats()["cut_recordings"] == cuts:
+        x = (x * 0.5 + 1.0) - 0.25
+    assert recorder._state.limit == recorder.MAX_OPS // 3 * 3
+    np.testing.assert_allclose(np.asarray(x), [1.5, 1.5], rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     "ids, wanted", [([1, 2, 3] * 10, 3), ([9, 8] + [1, 2] * 10, 2), (list(range(20)), 0), ([5] * 8, 1)]
 )

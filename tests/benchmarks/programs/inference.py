@@ -10,7 +10,7 @@ TRAINS = False
 
 
 def start():
-    """A function that classifies one image and returns a number of it."""
+    """A function that classifies an image, reads the class, and returns a number of the scores."""
     torch.manual_seed(0)
     model = ResNet([2, 2, 2, 2], 32, classes=10).eval()
     network = compiled(model)
@@ -19,6 +19,8 @@ def start():
 
     @torch.no_grad()
     def step():
-        return network(images[next(numbers) % len(images)]).logsumexp(1)
+        scores = network(images[next(numbers) % len(images)])
+        scores.argmax().item()
+        return scores.logsumexp(1)
 
     return step

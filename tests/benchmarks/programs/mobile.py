@@ -37,6 +37,6 @@ def start():
     """A function that makes one training step and returns its loss."""
     torch.manual_seed(0)
     model = network()
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9)
     x, y = torch.randn(128, 3, 64, 64), torch.randint(0, 10, (128,))
     return classification(model, optimizer, x, y, batch=16)
