@@ -169,7 +169,7 @@ class FuncInput(AccumulateGrad):
 
     def __init__(self, outer):
         Node.__init__(self, (outer,))
-        self.leaf, self.post_hooks, self.open = _nothing, None, True
+        self.leaf, self.post_hooks, self.open = _no_leaf, None, True
 
     def apply(self, grads: Sequence, create_graph: bool) -> tuple:
         """The gradient goes on to where the input came from."""
