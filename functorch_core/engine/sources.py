@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .units import Unit
+from typing import Any
 
 
 def line_of(source: Sequence[Any]) -> str:
@@ -18,6 +15,6 @@ def line_of(source: Sequence[Any]) -> str:
     return f"{code.co_filename}:{code.co_firstlineno} in {code.co_name}"
 
 
-def note(error: BaseException, unit: Unit, source: Sequence[Any]) -> None:
+def note(error: BaseException, unit: object, source: Sequence[Any]) -> None:
     """Attach to an error which recorded operation failed, and where it was called."""
     error.add_note(f"while computing the recorded operation {unit}, called at {line_of(source)}")

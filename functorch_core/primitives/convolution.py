@@ -25,10 +25,11 @@ from .convolution_forms import choose_form
 from .convolution_library import MANY, library_call, library_time, lower_library, run_library
 from .declare import multilinear
 from .dot import sum_dtype
-from .reduce_window import Window, padded_array, window_views
+from .reduce_window import padded_array, window_views
 from .reductions import convert_operand
 from .slicing import reverse
 from .structure import reshape, transpose
+from .window import Window
 
 # ---- the geometry of a convolution ---------------------------------------------------------------
 

@@ -20,10 +20,11 @@ from ..core.aval import Aval, aval_of
 from ..core.types import Function, Ints, Value
 from .arithmetic import add, mul
 from .dot import dot_general
-from .reduce_window import Window, interleaved, pad_for, taken
+from .reduce_window import interleaved, pad_for, taken
 from .reductions import reduce_sum
 from .slicing import concatenate, slice, slice_in_dim
 from .structure import broadcast_in_dim, reshape, transpose
+from .window import Window
 
 if TYPE_CHECKING:
     from .convolution import Conv

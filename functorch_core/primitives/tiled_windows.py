@@ -13,8 +13,6 @@ With the windows over the last dimension, too, the parts are gathered element by
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ..core import dtypes as dt
@@ -25,9 +23,7 @@ from .bitwise import and_, or_
 from .comparison import eq, gt, lt, ne, select
 from .slicing import pad, slice
 from .structure import broadcast_in_dim, constant, full, iota, reshape, zeros
-
-if TYPE_CHECKING:
-    from .reduce_window import Window
+from .window import Window
 
 MOST = 16  # elements of a window
 

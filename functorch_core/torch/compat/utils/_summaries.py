@@ -6,6 +6,7 @@ import io
 import wave
 
 import numpy as np
+from PIL import Image
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
@@ -98,8 +99,6 @@ def as_height_width_channels(array: np.ndarray, dataformats: str) -> np.ndarray:
 
 
 def _png(array: np.ndarray) -> Summary.Image:
-    from PIL import Image
-
     height, width, channels = array.shape
     file = io.BytesIO()
     Image.fromarray(array).save(file, format="PNG")

@@ -361,9 +361,7 @@ def replicate_members(module, mesh: DeviceMesh):
 
 def parameter_of(data: Tensor, like: Tensor) -> Tensor:
     """A parameter of this data."""
-    from .....nn import Parameter  # which needs this package
-
-    return Parameter(data, requires_grad=like.requires_grad)
+    return named("nn.Parameter")(data, requires_grad=like.requires_grad)
 
 
 # ---- new tensors ---------------------------------------------------------------------------------
