@@ -293,14 +293,22 @@ def _forget_old_plans() -> None:
     while len(_plans) > MAX_PLANS:
         _plans.popitem(last=False)
     if len(_plans) % 16 == 0:  # to add them up takes 20 us
-        ops = sum([plan.ops for plan in _plans.values()])
+        ops = sum([plan.ops for _, plan in _known_plans()])
         while ops > MAX_PLAN_OPS and len(_plans) > 1:
             ops -= _plans.popitem(last=False)[1].ops
 
 
+def _known_plans() -> list[tuple[Any, Plan]]:
+    while True:
+        try:
+            return list(_plans.items())
+        except RuntimeError:  # another thread found one meanwhile, which is now the last
+            continue
+
+
 def _units_in_use() -> set[Unit]:
     """The units in the keys of plans."""
-    return {x for key in list(_plans) for x in key[0] if x.__class__ is Unit}
+    return {x for key, _ in _known_plans() for x in key[0] if x.__class__ is Unit}
 
 
 signatures.hooks.in_use = _units_in_use
