@@ -129,7 +129,9 @@ class Taped:
 
 
 def reached(graph: Graph, inputs: Sequence[int]) -> tuple[bool, ...]:
-    """Which outputs of a graph depend on some of these inputs."""
+    """Which outputs of a graph depend on some of these inputs: on empty ones all, as nothing is computed of those."""
+    if any([graph.avals[s].size == 0 for s in inputs]):
+        return (True,) * len(graph.outputs)
     known = set(inputs)
     for node in graph.nodes:
         if not known.isdisjoint(node.inputs):

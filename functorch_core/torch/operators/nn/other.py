@@ -466,7 +466,7 @@ def _bag_rows(weight, indices, scale_grad_by_freq: bool):
     return wide(p.take(weight, indices, axis=0, mode="fill"))
 
 
-@torch_op(devices="any")
+@torch_op(devices="any", node="EmbeddingBag0(weight, per_sample_weights)")
 def _even_bags(
     weight: Tensor, indices: Tensor, per_sample_weights: MaybeTensor, width, mode, padding_idx, scale_grad_by_freq
 ):
