@@ -29,8 +29,15 @@ class AliasLoader(importlib.abc.Loader):
 
     def exec_module(self, module):
         """Nothing to execute; the import system has replaced the spec, which relative imports
-        need."""
+        need.
+
+        What a package has imported gets its other name here: if it were imported under that, it would be set in the
+        package, perhaps over a function that has the name of its file (torch.nn.utils.weight_norm).
+        """
+        alias = module.__spec__.name
         module.__spec__ = self.spec
+        for name in [n for n in sys.modules if n.startswith(f"{self.name}.")]:
+            sys.modules.setdefault(alias + name.removeprefix(self.name), sys.modules[name])
 
     def get_code(self, name):
         """The module's code, for `python -m`."""

@@ -121,6 +121,8 @@ def _make(parameters: Iterable):
     flush("the parameters are made")
     seen = set()
     for p in parameters:
+        if p.is_sparse:
+            continue
         view, value = p._view, p._value
         whole = view is None or (view.chain == () and view.cell.value is value)
         if whole and value in seen and value.recording is None:

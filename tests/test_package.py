@@ -50,6 +50,15 @@ def test_import_starts_no_thread_and_no_client():
     assert run(code) == "1 False"
 
 
+def test_an_import_by_another_name_sets_nothing():
+    """Over the function that has the name of its file."""
+    code = (
+        "from functorch_core import nn; import functorch_core.torch.nn.utils.weight_norm; "
+        "print(type(nn.utils.weight_norm).__name__)"
+    )
+    assert run(code) == "function"
+
+
 def test_neither_jax_nor_the_real_torch_is_imported():
     code = "import sys, functorch_core, functorch_core.torch; print([m for m in ('jax', 'torch') if m in sys.modules])"
     assert run(code) == "[]"

@@ -13,7 +13,7 @@ import numpy as np
 
 from .... import torch
 from ....core.quiet import quiet
-from ....engine import aside, check_bounds
+from ....engine import Value, aside, check_bounds
 from ....engine.at_once import host_array
 from ...dispatch.bounds import at_bottom
 from ...tape.meta import is_readable
@@ -42,7 +42,9 @@ def _array_of(value: Tensor) -> np.ndarray | None:
     """The elements, of what is computed or has nothing to do with a gradient; None of others."""
     view, found = value._view, value._value
     current = view is None or view.seen == view.cell.version
-    if value._level is not None or value._ge is not None and not (current and found.recording is None):
+    if value._level is not None or found.__class__ is not Value:  # traced
+        return None
+    if value._ge is not None and not (current and found.recording is None):
         return None
     return host_array(found if current else value._read())
 

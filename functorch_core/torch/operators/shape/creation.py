@@ -40,7 +40,7 @@ from .data import (
 # gradient of 64 x 128 x 128: 0.81 ms, 0.16 if they are recorded). Beyond, memory is asked for where the call stands.
 RECORD_LIMIT = 1 << 24
 COUNT_LIMIT = 1 << 16  # the same of arange
-MUCH = 1 << 20  # from here on so are other numbers
+MUCH, MOST = 1 << 20, 1 << 28  # between these so are other numbers
 
 MISCOUNTED = (
     "The number of elements in the out tensor of shape {shape} is {n} which does not match the computed number of "
@@ -119,7 +119,7 @@ def filled(shape: tuple, fill, dtype: np.dtype, device=None, requires_grad: bool
         made = _constant.compute([shape, fill, dtype])
     else:
         check_size(shape, dtype.itemsize)
-        if where.type == "cpu" and dtype in dt.FLOATING and fill and math.prod(shape) > MUCH:
+        if where.type == "cpu" and dtype in dt.FLOATING and fill and MUCH < math.prod(shape) <= MOST:
             made = _repeated(fill_value(fill, dtype).item(), tuple(shape), dtype)
         else:
             made = finish_later(lambda: np.full(shape, fill_value(fill, dtype), dtype), shape, dtype, where)
