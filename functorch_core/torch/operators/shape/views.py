@@ -137,8 +137,8 @@ def view_dtype(self: Tensor, dtype) -> Tensor:
     if self._level is None:
         self = self.detach()  # other bits' meaning has no derivative
     view = make_view(self, Lens("view_dtype", (wanted, here)))
-    if view._level is None and not view.is_floating_point():  # autograd knows nothing of it
-        view._view.base, view._view.skip = None, 0
+    if view._level is None:  # autograd knows nothing of it
+        view._view.base, view._view.skip, view._view.cut = None, 0, True
     return view
 
 
