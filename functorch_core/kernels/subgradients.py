@@ -332,7 +332,11 @@ def extreme(axes: tuple[int, ...], largest: bool, nan_shares: bool) -> Derived:
         mask = p.eq(x, there)
         if nan_shares:
             mask = p.or_(mask, p.and_(p.ne(x, x), p.ne(there, there)))
-        return _masked_mean(t, stop_gradient(mask), axes)
+            return _masked_mean(t, stop_gradient(mask), axes)
+        # All of such a row share NaN. 0 elements of none would do, but XLA takes 0 * inf for 0 where the 0 is a mask's.
+        mask = p.or_(mask, p.ne(there, there))
+        factor = where(p.ne(out, out), math.nan, full_like(out, 1))
+        return p.mul(_masked_mean(t, stop_gradient(mask), axes), stop_gradient(factor))
 
     def value(x):
         return (p.reduce_max if largest else p.reduce_min)(x, axes=axes)

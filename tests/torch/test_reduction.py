@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from functorch_core import torch
+from functorch_core import engine, torch
 
 from .against_reference import assert_same, assert_same_error, pair
 
@@ -280,3 +280,18 @@ def test_out():
     total = torch.empty((), dtype=torch.float64)
     assert torch.sum(torch.ones(3), out=total) is total
     assert total.item() == 3.0
+
+
+@pytest.mark.parametrize("tier", ["auto", "per-op", "fused", "reference"])
+@pytest.mark.parametrize("name", ["amax", "amin"])
+def test_extremes_of_rows_with_nan_have_gradients_nan(name, tier):
+    rows = [[1.0, np.nan, 3.0], [1.0, 3.0, 3.0], [np.inf, 2.0, np.inf], [-np.inf, -np.inf, -np.inf]]
+    found = []
+    with engine.forced_tier(tier):
+        for library in (torch, reference):
+            x = library.tensor(rows, requires_grad=True)
+            getattr(x, name)(1).sum().backward()
+            tangent = library.func.jvp(lambda x: getattr(x, name)(1), (x.detach(),), (library.ones(4, 3),))[1]
+            found.append((x.grad.tolist(), tangent.tolist()))
+    for ours, right in zip(*found):
+        np.testing.assert_array_equal(np.float32(ours), np.float32(right))
