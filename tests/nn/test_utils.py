@@ -411,7 +411,7 @@ def test_parallel_runs_the_module():
 
 def test_amounts_of_pruning():
     def program(t):
-        prune = t.nn.utils.prune
+        prune = part(t, "utils.prune")
         calls = [(prune._validate_pruning_amount, 3, 2), (prune._validate_pruning_amount_init, -1)]
         calls += [(prune._validate_pruning_amount_init, "x"), (prune._validate_pruning_amount_init, 1.5)]
         return prune._compute_nparams_toprune(0.4, 17), [failing(f, *args) for f, *args in calls]
