@@ -250,7 +250,8 @@ class TorchOp:
             for slot, value in zip(self.slots, bound):
                 cls = value.__class__
                 if slot is None:
-                    key.append(value if cls in SIMPLE else static_key(value))
+                    # True == 1, but is no dimension.
+                    key.append((bool, value) if cls is bool else value if cls in SIMPLE else static_key(value))
                 elif cls in PLAIN and slot is not NUMBER:
                     operands.append(value)
                     key.append(value._value.aval if value._level is None else value._level.aval)
