@@ -7,6 +7,7 @@ after it has computed. Tensors are exchanged through host memory.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import functools
@@ -24,6 +25,7 @@ from .dtypes import mlir_type as tensor_of
 from .errors import ExecutionError, compile_error
 
 GONE = "process {rank} of {size} waited {seconds:g} s for {what}: {error}"
+LEAVING = 60  # seconds that a process which leaves waits for the others
 # How arrays are combined: the operation of StableHLO.
 REDUCTIONS = {
     "sum": "add",
@@ -109,9 +111,15 @@ class Runtime:
         return [found[rank] for rank in range(self.size)]
 
     def close(self) -> None:
-        """Leave."""
+        """Leave together: the others, too, are done with each other and with the service."""
         self._devices = None
         with contextlib.suppress(binding.RuntimeFailure):  # the others may be gone
+            self.client.wait_at_barrier("leaving", LEAVING * 1000, list(range(self.size)))
+        self.end()
+
+    def end(self) -> None:
+        """Leave. A thread of XLA's that calls Python when it is no longer there would end the process with SIGABRT."""
+        with contextlib.suppress(binding.RuntimeFailure):
             self.client.shutdown()
             if self.service is not None:
                 self.service.shutdown()
@@ -226,6 +234,7 @@ def join(address: str, rank: int, size: int, timeout: float = 300.0, n_devices: 
             f"{str(error).splitlines()[0]}"
         ) from None
     _current().append(runtime)
+    atexit.register(runtime.end)
     return runtime
 
 
@@ -233,4 +242,5 @@ def leave(runtime: Runtime) -> None:
     """Leave the others."""
     if runtime in _current():
         _current().remove(runtime)
+    atexit.unregister(runtime.end)
     runtime.close()
