@@ -4,6 +4,7 @@
     python -m tests.benchmarks mlp char_gpt       some of them
     python -m tests.benchmarks --rounds 20        more rounds: steadier minima
     python -m tests.benchmarks --compile          PyTorch's compiler, too (needs a C++ compiler; minutes)
+    python -m tests.benchmarks --jax PYTHON       the JAX twins of some, run by a Python that has jax==0.10.2
     python -m tests.benchmarks --threads 1        one thread each: processor times hold on a busy machine
 
 Each library runs in a process of its own; the two take turns. Losses are compared before times count.
@@ -24,13 +25,14 @@ import sys
 import tempfile
 from typing import NamedTuple
 
-from . import programs
+from . import programs, twins
 
 ROUND = 0.3  # seconds that a round lasts, about; it has at most STEPS steps
 STEPS = 10
 WARM_UP = 20  # steps before times count; their losses are compared
 CLOSE = 1e-3  # relative difference of losses that is rounding
 NAMES = [module.name for module in pkgutil.iter_modules(programs.__path__)]
+TWINS = {module.name for module in pkgutil.iter_modules(twins.__path__)} & set(NAMES)
 
 
 class Cost(NamedTuple):
@@ -43,14 +45,14 @@ class Cost(NamedTuple):
 class Side:
     """A worker process that makes steps of one program with one library."""
 
-    def __init__(self, program: str, library: str, cache: str):
-        command = [sys.executable, "-m", "tests.benchmarks.worker", program, library]
+    def __init__(self, program: str, library: str, cache: str, python: str = sys.executable):
+        command = [python, "-m", "tests.benchmarks.worker", program, library]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "FUNCTORCH_CACHE_DIR": cache},
+            env={**os.environ, "FUNCTORCH_CACHE_DIR": cache, "JAX_PLATFORMS": "cpu"},
         )
 
     def steps(self, n: int) -> tuple[Cost, list[float]]:
@@ -74,12 +76,14 @@ class Side:
         return json.loads(line)
 
 
-def measure(program: str, rounds: int, compiler: bool) -> dict:
+def measure(program: str, rounds: int, compiler: bool, jax: str | None) -> dict:
     """One row of the table."""
     with tempfile.TemporaryDirectory() as cache:
         cold, cold_end = first_step(program, cache)
         names = ["ours", "pytorch"] + ["compiled"] * compiler
         sides = {name: Side(program, name, cache) for name in names}
+        if jax and program in TWINS:
+            sides["jax"] = Side(program, "jax", cache, jax)
         first, losses = {}, {}
         for name, side in sides.items():
             first[name], losses[name] = side.steps(1)
@@ -122,20 +126,21 @@ def ratio(row: dict, peer: str = "pytorch", by: str = "seconds") -> float:
 
 
 HEAD = """\
-| program | ours, ms a step | PyTorch | ratio | of processor time | `torch.compile` | ratio | losses differ by | \
-first step: PyTorch | cold | warm | compiles: cold | warm | peak memory: ours | PyTorch |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"""
+| program | ours, ms a step | PyTorch | ratio | of processor time | `torch.compile` | ratio | JAX | ratio | \
+losses differ by | first step: PyTorch | cold | warm | compiles: cold | warm | peak memory: ours | PyTorch |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"""
 
 
 def line(row: dict) -> str:
     """The row as Markdown."""
     least, megabytes, first = row["least"], row["megabytes"], row["compiled"]
-    by_compiler = (
-        f"{least['compiled'].seconds * 1e3:.2f} | {ratio(row, 'compiled'):.2f}" if "compiled" in least else "- | -"
+    others = " | ".join(
+        f"{least[peer].seconds * 1e3:.2f} | {ratio(row, peer):.2f}" if peer in least else "- | -"
+        for peer in ("compiled", "jax")
     )
     return (
         f"| {row['program']} | {least['ours'].seconds * 1e3:.2f} | {least['pytorch'].seconds * 1e3:.2f} | "
-        f"{ratio(row):.2f} | {ratio(row, by='processor'):.2f} | {by_compiler} | {max(row['differences']):.0e} | "
+        f"{ratio(row):.2f} | {ratio(row, by='processor'):.2f} | {others} | {max(row['differences']):.0e} | "
         f"{row['first'] * 1e3:.0f} ms | {row['cold'] * 1e3:.0f} ms | {row['warm'] * 1e3:.0f} ms | "
         f"{first['compiles']:.0f} ({first['compile_seconds']:.1f} s) | {row['warm_compiles']:.0f} | "
         f"{megabytes['ours']:.0f} MB | {megabytes['pytorch']:.0f} MB |"
@@ -148,6 +153,7 @@ def means(rows: list[dict], what: str) -> str:
         "PyTorch": [ratio(row) for row in rows],
         "its processor time": [ratio(row, by="processor") for row in rows],
         "torch.compile": [ratio(row, "compiled") for row in rows if "compiled" in row["least"]],
+        "JAX": [ratio(row, "jax") for row in rows if "jax" in row["least"]],
     }
     found = [f"{math.exp(sum(map(math.log, r)) / len(r)):.2f} of {name}" for name, r in columns.items() if r]
     return f"geometric means of {what}: {', '.join(found)}"
@@ -160,13 +166,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=10, help="rounds to take turns in")
     parser.add_argument("--threads", help="threads that each library may use (all by default)")
     parser.add_argument("--compile", action="store_true", help="measure torch.compile, too")
+    parser.add_argument("--jax", metavar="PYTHON", help="measure the twins under the JAX of this Python, too")
     args = parser.parse_args()
     if args.threads:
         os.environ.update(OMP_NUM_THREADS=args.threads, NPROC=args.threads)  # PyTorch and oneDNN; XLA
     print(HEAD)
     rows = []
     for program in args.programs or NAMES:
-        rows.append(row := measure(program, args.rounds, args.compile))
+        rows.append(row := measure(program, args.rounds, args.compile, args.jax))
         print(line(row), flush=True)
     for what, some in (
         ("training", [r for r in rows if r["trains"]]),

@@ -1,6 +1,6 @@
 """One side of the benchmark over whole programs: makes steps when it is told to.
 
-    python -m tests.benchmarks.worker PROGRAM ours|pytorch|compiled
+    python -m tests.benchmarks.worker PROGRAM ours|pytorch|compiled|jax
 
 Reads a number of steps a line from its standard input, makes them, and answers with a line of JSON:
 the seconds they took together and their losses. The last loss is read within the time measured, as a
@@ -26,7 +26,8 @@ def main(program: str, library: str):
         shim.install()
     elif library == "compiled":
         os.environ["BENCHMARK_COMPILE"] = "1"
-    step = importlib.import_module(f"tests.benchmarks.programs.{program}").start()
+    programs = "twins" if library == "jax" else "programs"
+    step = importlib.import_module(f"tests.benchmarks.{programs}.{program}").start()
     for line in sys.stdin:
         start, processor = time.perf_counter(), time.process_time()
         losses = [step() for _ in range(int(line))]
