@@ -10,7 +10,6 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.blas import matmul_for
 from ..core.lowering import LowerContext, Operand, dense_int
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import Linear, Primitive, Traits, largest
@@ -18,6 +17,7 @@ from ..core.reference import specialised
 from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Ints, Value
 from ..xla import onednn
+from ..xla.blas import matmul_for
 from .arithmetic import add, sub
 from .batching import Axis
 from .convert import complex, convert, imag, real

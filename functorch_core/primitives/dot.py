@@ -10,12 +10,12 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.blas import matmul_for
 from ..core.lowering import LowerContext, Operand
 from ..core.primitive import Linear, Primitive, Traits
 from ..core.reference import specialised
 from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Ints, Value
+from ..xla.blas import matmul_for
 from .arithmetic import div, mul
 from .batching import Axis
 from .convert import convert

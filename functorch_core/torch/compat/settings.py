@@ -7,9 +7,9 @@ import importlib
 import os
 
 from ... import xla
-from ...core import blas
 from ...core.warn import once, warn
 from ...names import torch_name
+from ...xla import blas
 from ..dispatch.op import composite
 from ..operators.shape.data import CudaLegacyType, legacy_type_named
 from ..operators.shape.storage import Storage

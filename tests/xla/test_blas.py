@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from functorch_core.core import blas
+from functorch_core.xla import blas
 
 
 @pytest.mark.skipif(blas._blas() is None, reason="NumPy is not linked with OpenBLAS")
@@ -34,7 +34,7 @@ def test_an_error_gives_threads_back(monkeypatch):
 PROGRAM = """
 import os
 from functorch_core import torch, xla
-from functorch_core.core import blas
+from functorch_core.xla import blas
 first = torch.get_num_threads()
 (torch.ones(3) * 2).sum().item()
 xla.default_device()

@@ -12,12 +12,14 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from .types import Function
+Function: TypeAlias = Callable[..., Any]
+
 
 # Multiplications: OpenBLAS takes one thread below (for a vector, 2304 * 4; for matrices 65536 * 4) ...
 VECTOR_THREADED, MATRIX_THREADED = 9_216, 262_144
