@@ -19,6 +19,7 @@ from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import LowerContext, Operand
 from ..core.primitive import Reason, Traits
 from ..core.types import Function, Ints, Value
+from ..xla.blas import factorisation
 from .arithmetic import add, div, mul, sub
 from .bitwise import and_, not_
 from .comparison import eq, ge, is_finite, le, select
@@ -321,13 +322,12 @@ _PREFIXES = {dt.float32: "s", dt.float64: "d", dt.complex64: "c", dt.complex128:
 @functools.cache
 def scipy_routine(name: str, dtype: np.dtype) -> Function:
     """SciPy's LAPACK (or BLAS) routine for a dtype: 'potrf' of float64 is dpotrf."""
-    from scipy.linalg import blas
-    from scipy.linalg import lapack as routines
+    from scipy import linalg
 
     if dtype in dt.COMPLEX:
         name = {"orgqr": "ungqr", "syevd": "heevd"}.get(name, name)
     name = _PREFIXES[dtype] + name
-    return getattr(routines, name, None) or getattr(blas, name)
+    return getattr(linalg.lapack, name, None) or getattr(linalg.blas, name)
 
 
 def stacked(shape: Function, one: Function) -> Function:
@@ -343,9 +343,9 @@ def stacked(shape: Function, one: Function) -> Function:
         if not all(a.size for a in arrays):
             results = [_nothing(o.shape, o.dtype) for o in outs]
         elif not lead:
-            return one(*arrays, **params)
+            return factorisation(arrays[0].shape, one, *arrays, **params)
         else:
-            results = _loop(one, arrays, params, lead, outs)
+            results = factorisation(arrays[0].shape, _loop, one, arrays, params, lead, outs)
         return results[0] if isinstance(expected, Aval) else results
 
     return rule

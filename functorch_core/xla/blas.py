@@ -1,10 +1,14 @@
-"""The threads of NumPy's BLAS: one for products that are soon done.
+"""The threads of NumPy's BLAS and of SciPy's LAPACK: one for what is soon done.
 
 OpenBLAS hands products from some size on to all its threads, and those spin for 20 ms after each, waiting for
 another. Where other processes want the cores, both wait for them: with two busy ones on 2 cores 16 x 256 by 256 x 256
 took 4.4 ms of processor time and 17 ms, by one thread 0.03 and 0.12. A product of a few milliseconds is therefore
 computed by one thread; larger ones take OMP_NUM_THREADS, or what torch.set_num_threads says, and the user's own
 products are not touched.
+
+So it is with factorisations: the singular values of 64 x 64 took 196 ms beside five busy processes, 0.3 by one thread.
+Those of XLA's programs run at any time; so SciPy's LAPACK keeps one thread from the first such program on, until one
+comes with large matrices. The user's own calls of SciPy then have one, too.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,23 +24,60 @@ import numpy as np
 
 Function: TypeAlias = Callable[..., Any]
 
-
 # Multiplications: OpenBLAS takes one thread below (for a vector, 2304 * 4; for matrices 65536 * 4) ...
 VECTOR_THREADED, MATRIX_THREADED = 9_216, 262_144
 LARGE = 1 << 28  # ... and from here on, 10 ms of one core, all threads are worth it
+# The smaller size of a matrix from which on two threads bring more than a few percent (0.67 to 1.07 of the time).
+LARGE_MATRIX = 512
 
 
 class _Blas:
-    """What NumPy is linked with, if it is an OpenBLAS: limit(n) sets the number of its threads."""
+    """An OpenBLAS: limit(n) sets the number of its threads. `threads`: the most; `at_rest`: between our calls."""
 
     def __init__(self, limit: Any, threads: int) -> None:
-        self.limit, self.threads = limit, threads
+        self.limit, self.threads, self.at_rest = limit, threads, threads
+        self.small = self.large = False  # programs came that call it for matrices of such sizes
+
+    def on(self, n: int, function: Function, /, *args: Any, **params: Any) -> Any:
+        """function(...) while there are n threads."""
+        if n == self.at_rest:
+            return function(*args, **params)
+        self.limit(n)
+        try:
+            return function(*args, **params)
+        finally:
+            self.limit(self.at_rest)
+
+    def settle(self) -> None:
+        """Have as many threads as are right between our calls."""
+        self.at_rest = 1 if self.small and not self.large else self.threads
+        self.limit(self.at_rest)
 
 
 @functools.cache
 def _blas() -> _Blas | None:
+    """What NumPy is linked with, if it is an OpenBLAS."""
     np.matmul(np.ones((2, 2)), np.ones((2, 2)))  # it is loaded by now
-    for path in _candidates():
+    return _opened(Path(np.__file__), "numpy")
+
+
+@functools.cache
+def _lapack() -> _Blas | None:
+    """What SciPy's LAPACK, which XLA's programs call, too, is linked with, if it is an OpenBLAS."""
+    import scipy.linalg
+
+    found = _opened(Path(scipy.linalg.__file__).parent, "scipy")
+    if found is not None and "threads" in _asked:
+        found.threads = _asked["threads"]
+        found.settle()
+    return found
+
+
+_asked: dict[str, int] = {}  # what set_threads was told before SciPy's was there
+
+
+def _opened(inside: Path, package: str) -> _Blas | None:
+    for path in _candidates(inside, package):
         try:
             library = ctypes.PyDLL(path)  # these calls return at once: the lock need not be given up
         except OSError:
@@ -50,9 +91,9 @@ def _blas() -> _Blas | None:
     return None
 
 
-def _candidates() -> list[str]:
-    """The paths of OpenBLAS libraries: that which NumPy brings, and those this process has loaded."""
-    bundled = sorted(map(str, (Path(np.__file__).parent.parent / "numpy.libs").glob("*openblas*")))
+def _candidates(inside: Path, package: str) -> list[str]:
+    """The paths of OpenBLAS libraries: that which the package brings, and those this process has loaded."""
+    bundled = sorted(map(str, (inside.parent.parent / f"{package}.libs").glob("*openblas*")))
     try:
         maps = Path("/proc/self/maps").read_text()
     except OSError:
@@ -69,18 +110,30 @@ def matmul_for(m: int, n: int, k: int) -> Function:
 
 def _on_one_thread(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     blas = _blas()
-    if blas is None or blas.threads == 1:
-        return np.matmul(x, y)
-    blas.limit(1)
-    try:
-        return np.matmul(x, y)
-    finally:
-        blas.limit(blas.threads)
+    return np.matmul(x, y) if blas is None else blas.on(1, np.matmul, x, y)
+
+
+def factorisation(shape: Sequence[int], function: Function, /, *args: Any, **params: Any) -> Any:
+    """function(...), which calls SciPy's LAPACK for matrices of a shape (..., m, n)."""
+    lapack = _lapack()
+    if lapack is None:
+        return function(*args, **params)
+    return lapack.on(lapack.threads if min(shape[-2:]) >= LARGE_MATRIX else 1, function, *args, **params)
+
+
+def before_a_program(shapes: Iterable[Sequence[int]]) -> None:
+    """A program comes that calls LAPACK for matrices of these shapes (..., m, n), whenever it runs."""
+    lapack = _lapack()
+    if lapack is not None:
+        large = any(min(shape[-2:]) >= LARGE_MATRIX for shape in shapes)
+        lapack.small, lapack.large = lapack.small or not large, lapack.large or large
+        lapack.settle()
 
 
 def set_threads(n: int) -> None:
-    """Let NumPy's products take n threads."""
-    blas = _blas()
-    if blas is not None:
-        blas.threads = n
-        blas.limit(n)
+    """Let NumPy's products and SciPy's factorisations take n threads."""
+    _asked["threads"] = n
+    for blas in [_blas(), _lapack() if _lapack.cache_info().currsize else None]:
+        if blas is not None:
+            blas.threads = n
+            blas.settle()

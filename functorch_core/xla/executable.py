@@ -237,9 +237,8 @@ class _Request:
         overrides = {**device.compile_overrides(), **options}
         self.options = binding.compile_options(device._handle, overrides)
         self.key = disk.program_key(text, options=options, callbacks=len(self.callbacks), device=device)
-        if device.platform == "cpu" and lapack.is_used(text):
-            lapack.initialize()
         if device.platform == "cpu":
+            lapack.make_used(text)
             onednn.make_used(text)
 
     def get_shielded(self, cache: bool) -> tuple[Any, bool]:

@@ -7,12 +7,14 @@ potrf of a matrix that is not positive definite gives info > 0 and no error.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from . import blas
 from .binding import register_lapack
 from .dtypes import mlir_type
 
@@ -20,16 +22,21 @@ _lock = threading.Lock()
 _initialized = False
 
 
-def is_used(module_text: str) -> bool:
-    """Whether a module calls LAPACK."""
-    return "lapack_" in module_text
+_CALLED = re.compile(r"custom_call @lapack_.*:")
+_MATRIX = re.compile(r"tensor<([0-9x]*[0-9]+x[0-9]+)x(?:complex<)?f")
+
+
+def make_used(module_text: str) -> None:
+    """Make LAPACK ready, with as many threads as suit, if a module that is compiled or read from the disk calls it."""
+    if "lapack_" not in module_text:
+        return
+    initialize()
+    calls = [line for line in module_text.splitlines() if _CALLED.search(line)]
+    blas.before_a_program([tuple(map(int, m.split("x"))) for line in calls for m in _MATRIX.findall(line)])
 
 
 def initialize() -> None:
-    """Register and load LAPACK once, before such a module is compiled or read from the disk.
-
-    Takes 130 to 490 ms, and is therefore not done at import.
-    """
+    """Register and load LAPACK once. Takes 130 to 490 ms, and is therefore not done at import."""
     global _initialized
     with _lock:
         if not _initialized:

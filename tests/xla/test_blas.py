@@ -7,7 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from functorch_core.xla import blas
+import functorch_core as fc
+from functorch_core.primitives.linalg_triangular import cholesky_p
+from functorch_core.xla import blas, lapack
 
 
 @pytest.mark.skipif(blas._blas() is None, reason="NumPy is not linked with OpenBLAS")
@@ -15,6 +17,7 @@ def test_only_middling_products_limit_threads(monkeypatch):
     library, seen = blas._blas(), []
     monkeypatch.setattr(blas, "_blas", lambda: library)
     monkeypatch.setattr(library, "threads", 4)
+    monkeypatch.setattr(library, "at_rest", 4)
     monkeypatch.setattr(library, "limit", seen.append)
     for m, k, n, expected in [(2, 3, 4, []), (16, 256, 256, [1, 4]), (1, 256, 256, [1, 4]), (1024, 1024, 1024, [])]:
         seen.clear()
@@ -25,16 +28,42 @@ def test_only_middling_products_limit_threads(monkeypatch):
 
 def test_an_error_gives_threads_back(monkeypatch):
     seen = []
-    monkeypatch.setattr(blas, "_blas", lambda: blas._Blas(seen.append, 4))
+    library = blas._Blas(seen.append, 4)
+    monkeypatch.setattr(blas, "_blas", lambda: library)
     with pytest.raises(ValueError):
         blas._on_one_thread(np.ones((2, 3)), np.ones((2, 3)))
     assert seen == [1, 4]
 
 
+def test_small_factorisations_take_one_thread(monkeypatch):
+    seen = []
+    library = blas._Blas(seen.append, 4)
+    monkeypatch.setattr(blas, "_lapack", lambda: library)
+    a = np.eye(3, dtype=np.float32)
+    np.testing.assert_array_equal(cholesky_p.rule("reference")(a), a)
+    assert seen == [1, 4]
+    seen.clear()
+    assert blas.factorisation((2, 512, 600), lambda: 1) == 1 and seen == []
+
+
+def test_programs_with_small_factorisations_hold_lapack_at_one_thread(monkeypatch):
+    seen = []
+    library = blas._Blas(seen.append, 4)
+    monkeypatch.setattr(blas, "_lapack", lambda: library)
+    small, large = (fc.jit(fc.linalg.cholesky).lower(np.eye(n, dtype=np.float32)).as_text() for n in (3, 512))
+    lapack.make_used(small)
+    assert seen == [1] and blas.factorisation((512, 512), lambda: list(seen)) == [1, 4]
+    lapack.make_used(large)
+    lapack.make_used(small)
+    assert seen == [1, 4, 1, 4, 4] and library.at_rest == 4
+
+
 PROGRAM = """
 import os
 from functorch_core import torch, xla
-from functorch_core.xla import blas
+import functorch_core as fc
+from functorch_core.primitives.linalg_triangular import cholesky_p
+from functorch_core.xla import blas, lapack
 first = torch.get_num_threads()
 (torch.ones(3) * 2).sum().item()
 xla.default_device()
