@@ -42,7 +42,9 @@ def test_arrays_over_the_devices_of_two_processes():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program, n", [("algorithms.py", 2), ("placements.py", 2), ("two_dimensions.py", 4)])
+@pytest.mark.parametrize(
+    "program, n", [("algorithms.py", 2), ("placements.py", 2), ("pipelines.py", 2), ("two_dimensions.py", 4)]
+)
 def test_training_of_several_processes_is_that_of_one(program, n):
     done = launch(program, n=n)
     assert done.returncode == 0, done.stderr

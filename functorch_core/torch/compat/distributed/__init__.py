@@ -101,6 +101,7 @@ __getattr__ = _missing.getter(
         "mail",
         "nn",
         "optim",
+        "pipelining",
         "run",
         "stores",
         "tensor",

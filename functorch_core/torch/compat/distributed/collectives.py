@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,6 +25,7 @@ ONE_SIZE = "{name}: rank {rank} has {found} where the others have {wanted}; all 
 LONG = {"src": "source", "dst": "destination"}
 NOBODY = "Invalid {what} rank: {what} rank should not be the same as the rank of the current process."
 LATE = "{name}: nothing came from rank {rank} within {seconds:g} s; it may have ended, or not sent"
+UNSENT = "send: rank {rank} took nothing within {seconds:g} s; it may have ended"
 LISTED = "{name}: {what} has {found} tensors, the group has {wanted} processes"
 
 
@@ -407,7 +409,12 @@ def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
     if to == g.global_rank:
         raise ValueError(NOBODY.format(what="destination"))
     sent = mailbox().send(to, json_tag(g, tag), _array(tensor, "send"))
-    return Work([tensor], lambda timeout: sent.wait())
+    return Work([tensor], lambda timeout: _left(g, sent, to))
+
+
+def _left(g: ProcessGroup, sent: threading.Event, to: int):
+    if not sent.wait(g.timeout):
+        raise RuntimeError(UNSENT.format(rank=to, seconds=g.timeout))
 
 
 def irecv(tensor, src=None, group=None, tag=0, group_src=None):
@@ -422,12 +429,23 @@ def irecv(tensor, src=None, group=None, tag=0, group_src=None):
     return Work([tensor], lambda timeout: _received(g, tensor, source, tag))
 
 
-def _received(g: ProcessGroup, tensor: Tensor, source: int | None, tag: int) -> int:
+def _letter(g: ProcessGroup, source: int | None, tag) -> tuple[int, str, tuple[int, ...], bytes]:
+    """(source, name of the dtype, shape, bytes) of the next message from a process (None: any)."""
     try:
-        found, dtype, shape, data = mailbox().receive(source, json_tag(g, tag), g.timeout)
+        return mailbox().receive(source, json_tag(g, tag), g.timeout)
     except TimeoutError:
         shown = "any" if source is None else source
         raise RuntimeError(LATE.format(name="recv", rank=shown, seconds=g.timeout)) from None
+
+
+def arrived(g: ProcessGroup, source: int, tag) -> np.ndarray:
+    """The next message from a process, of whatever dtype and shape it was sent."""
+    _, dtype, shape, data = _letter(g, source, tag)
+    return np.frombuffer(data, np.dtype(dtype)).reshape(shape)
+
+
+def _received(g: ProcessGroup, tensor: Tensor, source: int | None, tag: int) -> int:
+    found, dtype, shape, data = _letter(g, source, tag)
     wanted = to_numpy(tensor.detach()._read())
     if wanted.nbytes != len(data):
         given = f"{dtype}{list(shape)}"
