@@ -144,6 +144,17 @@ def test_collectives_of_one_process():
         dist.init_process_group("gloo")
 
 
+def test_debug_levels_of_the_environment(monkeypatch):
+    assert dist.get_debug_level() is dist.DebugLevel.OFF
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "detail")
+    dist.set_debug_level_from_env()
+    assert dist.get_debug_level() is dist.DebugLevel.DETAIL
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "LOUD")
+    with pytest.raises(RuntimeError, match="must be OFF, INFO, or DETAIL"):
+        dist.set_debug_level_from_env()
+    dist.set_debug_level(dist.DebugLevel.OFF)
+
+
 def test_wrong_ranks_and_methods():
     with pytest.raises(ValueError, match="is not one of world_size"):
         dist.init_process_group("gloo", init_method="tcp://127.0.0.1:0", rank=2, world_size=2)
