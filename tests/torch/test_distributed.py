@@ -42,7 +42,9 @@ def test_arrays_over_the_devices_of_two_processes():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program, n", [("algorithms.py", 2), ("placements.py", 2), ("two_dimensions.py", 4)])
+@pytest.mark.parametrize(
+    "program, n", [("algorithms.py", 2), ("placements.py", 2), ("pipelines.py", 2), ("two_dimensions.py", 4)]
+)
 def test_training_of_several_processes_is_that_of_one(program, n):
     done = launch(program, n=n)
     assert done.returncode == 0, done.stderr
@@ -140,6 +142,17 @@ def test_collectives_of_one_process():
         dist.all_gather([x, x], x)
     with pytest.raises(ValueError, match="twice"):
         dist.init_process_group("gloo")
+
+
+def test_debug_levels_of_the_environment(monkeypatch):
+    assert dist.get_debug_level() is dist.DebugLevel.OFF
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "detail")
+    dist.set_debug_level_from_env()
+    assert dist.get_debug_level() is dist.DebugLevel.DETAIL
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "LOUD")
+    with pytest.raises(RuntimeError, match="must be OFF, INFO, or DETAIL"):
+        dist.set_debug_level_from_env()
+    dist.set_debug_level(dist.DebugLevel.OFF)
 
 
 def test_wrong_ranks_and_methods():

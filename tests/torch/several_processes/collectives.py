@@ -1,5 +1,7 @@
 """Every collective, of several dtypes and groups, against NumPy; each process checks what it has."""
 
+from datetime import timedelta
+
 import numpy as np
 import torch
 import torch.distributed as dist
@@ -125,6 +127,44 @@ assert given == [f"for {rank}"]
 gathered = [None] * n if rank == 0 else None
 dist.gather_object(rank, gathered, 0)
 assert rank or gathered == list(range(n))
+
+# ---- in debug mode: what does not fit is named in all processes, in place of a hang
+dist.set_debug_level(dist.DebugLevel.DETAIL)
+last, small, wide = rank == n - 1, torch.zeros(3), torch.zeros(4)
+MISTAKES = {
+    "all_reduce(tensor=float32[3], op=SUM)": lambda: dist.all_reduce(wide if last else small),
+    "all_reduce(tensor=float32[4], op=SUM)": lambda: dist.all_reduce(wide.int() if last else wide),
+    "all_reduce(tensor=float32[3], op=MAX)": lambda: dist.all_reduce(
+        small, dist.ReduceOp.MIN if last else dist.ReduceOp.MAX
+    ),
+    "broadcast(tensor=float32[3], src=0)": lambda: dist.all_reduce(small) if last else dist.broadcast(small, 0),
+    "reduce(tensor=float32[3], dst=0, op=SUM)": lambda: dist.reduce(small, 1 if last else 0),
+    "barrier()": lambda: dist.all_gather_object([None] * n, 1) if last else dist.barrier(),
+}
+for wanted, mistake in MISTAKES.items():
+    try:
+        mistake()
+    except RuntimeError as error:
+        assert "Detected mismatch between collectives on ranks" in str(error), error
+        assert f"ank {0 if last else n - 1} is running collective" in str(error) and wanted in str(error), error
+    else:
+        raise AssertionError(wanted)
+impatient = dist.new_group(timeout=timedelta(seconds=0.5))
+for group in (None, half):  # what does fit goes on
+    x = torch.ones(2)
+    dist.broadcast(x, 0 if group is None else half.ranks[0], group)
+    dist.all_reduce(x, group=group)
+    assert x.tolist() == [dist.get_world_size(group)] * 2
+if not last:
+    try:
+        dist.all_reduce(small, group=impatient)
+    except RuntimeError as error:
+        assert f"Rank {rank} is running" in str(error) and "did not call a collective" in str(error), error
+        assert n > 2 or "rank 1 did not" in str(error), error
+    else:
+        raise AssertionError("the last process did not take part")
+dist.set_debug_level(dist.DebugLevel.OFF)
+
 dist.monitored_barrier()
 dist.barrier()
 print(f"rank {rank} of {n}: all as wanted", flush=True)

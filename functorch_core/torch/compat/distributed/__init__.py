@@ -37,6 +37,7 @@ from .collectives import (
     send,
     send_object_list,
 )
+from .debug import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
 from .device_mesh import DeviceMesh, init_device_mesh
 from .group import (
     Backend,
@@ -94,6 +95,7 @@ __getattr__ = _missing.getter(
         "checkpoint",
         "collectives",
         "constants",
+        "debug",
         "device_mesh",
         "distributed_c10d",
         "fsdp",
@@ -101,6 +103,7 @@ __getattr__ = _missing.getter(
         "mail",
         "nn",
         "optim",
+        "pipelining",
         "run",
         "stores",
         "tensor",

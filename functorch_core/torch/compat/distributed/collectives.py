@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +16,7 @@ from ....core import dtypes as dt
 from ....engine import to_numpy
 from ...tape.modes import no_grad
 from ...tensors.base import Tensor, from_array
+from .debug import compared
 from .group import ProcessGroup, ReduceOp, Work, _rank_not_in_group, default, get_group_rank, mailbox, runtime
 from .stores import seconds_of
 
@@ -24,6 +26,7 @@ ONE_SIZE = "{name}: rank {rank} has {found} where the others have {wanted}; all 
 LONG = {"src": "source", "dst": "destination"}
 NOBODY = "Invalid {what} rank: {what} rank should not be the same as the rank of the current process."
 LATE = "{name}: nothing came from rank {rank} within {seconds:g} s; it may have ended, or not sent"
+UNSENT = "send: rank {rank} took nothing within {seconds:g} s; it may have ended"
 LISTED = "{name}: {what} has {found} tensors, the group has {wanted} processes"
 
 
@@ -114,6 +117,7 @@ def _root(g: ProcessGroup, given: int | None, in_group: int | None, what: str) -
 # ---- reductions ----------------------------------------------------------------------------------
 
 
+@compared("tensor", "op")
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     """In each process the tensor becomes the sum (or what `op` says) of those of all."""
     g = _group(group)
@@ -129,6 +133,7 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
     return _done(tensors, async_op)
 
 
+@compared("tensor", "dst", "op")
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
     """all_reduce, of which only the process `dst` keeps the result."""
     g = _group(group)
@@ -139,6 +144,7 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
     return _done([tensor], async_op)
 
 
+@compared("output", "input_list", "op")
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
     """Process k gets the sum of the k-th tensors of all lists."""
     g = _group(group)
@@ -149,6 +155,7 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     return _done([output], async_op)
 
 
+@compared("output", "input", "op")
 def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
     """Process k gets the k-th part, along the first dimension, of the sum of all inputs."""
     g = _group(group)
@@ -171,6 +178,7 @@ def _scattered(g: ProcessGroup, rows: np.ndarray, op) -> np.ndarray:
 # ---- copies --------------------------------------------------------------------------------------
 
 
+@compared("tensor", "src")
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
     """In each process the tensor becomes that of the process `src`."""
     g = _group(group)
@@ -184,6 +192,7 @@ def _check_list(name: str, what: str, tensors: Sequence, g: ProcessGroup):
         raise ValueError(LISTED.format(name=name, what=what, found=len(tensors), wanted=g.size()))
 
 
+@compared("tensor_list")
 def all_gather(tensor_list, tensor, group=None, async_op=False):
     """The tensors of all processes, by rank, into the tensors of the list."""
     g = _group(group)
@@ -212,6 +221,7 @@ def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, asy
     return _done(output_tensor_lists, async_op)
 
 
+@compared("output_tensor", "input_tensor")
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
     """The tensors of all processes, by rank, one after the other in one tensor."""
     g = _group(group)
@@ -223,6 +233,7 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     return _done([output_tensor], async_op)
 
 
+@compared("tensor", "dst")
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
     """all_gather, of which only the process `dst` keeps the result."""
     g = _group(group)
@@ -238,6 +249,7 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
     return _done(gather_list, async_op)
 
 
+@compared("tensor", "src")
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
     """Process k gets the k-th tensor of the list of the process `src`."""
     g = _group(group)
@@ -264,6 +276,7 @@ def _exchanged(g: ProcessGroup, rows: np.ndarray) -> np.ndarray:
     return g.run("all_to_all", raw).view(rows.dtype).reshape(rows.shape)
 
 
+@compared()
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
     """Tensor k of the inputs goes to process k, whose output for this rank it becomes."""
     g = _group(group)
@@ -286,6 +299,7 @@ def _distribute(g: ProcessGroup, arrays: Sequence[np.ndarray], places: Sequence[
         _put(place, row[: math.prod(place.shape)])
 
 
+@compared()
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):
     """Part k of the input, along the first dimension, goes to process k; the parts are equal, or of these sizes."""
     g = _group(group)
@@ -309,6 +323,7 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
 # ---- waiting -------------------------------------------------------------------------------------
 
 
+@compared()
 def barrier(group=None, async_op=False, device_ids=None):
     """Wait until all processes of the group are here; RuntimeError after its timeout."""
     g = _group(group)
@@ -321,7 +336,7 @@ def _wait(g: ProcessGroup, seconds: float):
     if g.size() > 1:
         g.n_barriers += 1
         try:
-            runtime().barrier(f"{g.group_name}/{g.ranks}/{g.n_barriers}", g.ranks, seconds)
+            runtime().barrier(f"{g.key}/{g.n_barriers}", g.ranks, seconds)
         except RuntimeError as error:
             raise RuntimeError(str(error)) from None
 
@@ -332,7 +347,7 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
     if g is None or g.size() == 1:
         return
     g.n_barriers += 1
-    seconds, shared, name = seconds_of(timeout or g.timeout), runtime(), f"{g.group_name}/monitored/{g.n_barriers}"
+    seconds, shared, name = seconds_of(timeout or g.timeout), runtime(), f"{g.key}/monitored/{g.n_barriers}"
     shared.set(f"{name}/{g.global_rank}", b"1")
     missing = []
     for rank in g.ranks:
@@ -358,6 +373,7 @@ def _bytes_of_all(g: ProcessGroup, data: bytes) -> list[bytes]:
     return [row.tobytes() for row in rows]
 
 
+@compared()
 def all_gather_object(object_list, obj, group=None):
     """The objects of all processes, pickled, into the list."""
     g = _group(group)
@@ -366,6 +382,7 @@ def all_gather_object(object_list, obj, group=None):
         object_list[: len(found)] = map(pickle.loads, found)
 
 
+@compared("dst")
 def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None):
     """all_gather_object, of which only the process `dst` keeps the result."""
     g = _group(group)
@@ -375,6 +392,7 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
             object_gather_list[: len(found)] = map(pickle.loads, found)
 
 
+@compared("src")
 def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
     """In each process the list becomes that of the process `src`."""
     g = _group(group)
@@ -384,6 +402,7 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
         object_list[:] = pickle.loads(found[root])
 
 
+@compared("src")
 def scatter_object_list(
     scatter_object_output_list, scatter_object_input_list=None, src=None, group=None, group_src=None
 ):
@@ -407,7 +426,12 @@ def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
     if to == g.global_rank:
         raise ValueError(NOBODY.format(what="destination"))
     sent = mailbox().send(to, json_tag(g, tag), _array(tensor, "send"))
-    return Work([tensor], lambda timeout: sent.wait())
+    return Work([tensor], lambda timeout: _left(g, sent, to))
+
+
+def _left(g: ProcessGroup, sent: threading.Event, to: int):
+    if not sent.wait(g.timeout):
+        raise RuntimeError(UNSENT.format(rank=to, seconds=g.timeout))
 
 
 def irecv(tensor, src=None, group=None, tag=0, group_src=None):
@@ -422,12 +446,23 @@ def irecv(tensor, src=None, group=None, tag=0, group_src=None):
     return Work([tensor], lambda timeout: _received(g, tensor, source, tag))
 
 
-def _received(g: ProcessGroup, tensor: Tensor, source: int | None, tag: int) -> int:
+def _letter(g: ProcessGroup, source: int | None, tag) -> tuple[int, str, tuple[int, ...], bytes]:
+    """(source, name of the dtype, shape, bytes) of the next message from a process (None: any)."""
     try:
-        found, dtype, shape, data = mailbox().receive(source, json_tag(g, tag), g.timeout)
+        return mailbox().receive(source, json_tag(g, tag), g.timeout)
     except TimeoutError:
         shown = "any" if source is None else source
         raise RuntimeError(LATE.format(name="recv", rank=shown, seconds=g.timeout)) from None
+
+
+def arrived(g: ProcessGroup, source: int, tag) -> np.ndarray:
+    """The next message from a process, of whatever dtype and shape it was sent."""
+    _, dtype, shape, data = _letter(g, source, tag)
+    return np.frombuffer(data, np.dtype(dtype)).reshape(shape)
+
+
+def _received(g: ProcessGroup, tensor: Tensor, source: int | None, tag: int) -> int:
+    found, dtype, shape, data = _letter(g, source, tag)
     wanted = to_numpy(tensor.detach()._read())
     if wanted.nbytes != len(data):
         given = f"{dtype}{list(shape)}"
@@ -440,7 +475,7 @@ def _received(g: ProcessGroup, tensor: Tensor, source: int | None, tag: int) -> 
 
 def json_tag(g: ProcessGroup, tag: int):
     """A message's tag as it arrives."""
-    return f"{g.group_name}:{tag}"
+    return f"{g.key}:{tag}"
 
 
 def send(tensor, dst=None, group=None, tag=0, group_dst=None):

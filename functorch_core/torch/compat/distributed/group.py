@@ -108,11 +108,20 @@ class Work:
 class ProcessGroup:
     """Some of the processes, by their ranks in the default group."""
 
-    def __init__(self, backend: str = "gloo", ranks: Sequence[int] = (0,), rank: int = 0, name: str = "", timeout=None):
+    def __init__(
+        self,
+        backend: str = "gloo",
+        ranks: Sequence[int] = (0,),
+        rank: int = 0,
+        name: str = "",
+        timeout=None,
+        number: int = 0,
+    ):
         self.backend, self.ranks, self.global_rank = Backend(backend or "gloo"), list(ranks), rank
         self.group_name, self.timeout = name, seconds_of(timeout)
         self._communicator: processes.Communicator | None = None
-        self.n_barriers = self.n_objects = 0
+        self.n_barriers = self.n_compared = 0
+        self.key = f"{name}/{number}/{self.ranks}"  # what messages of this group begin with
         self.parts: dict[tuple[int, ...], ProcessGroup] = {}  # see of_ranks
 
     def rank(self) -> int:
@@ -299,7 +308,8 @@ def new_group(
     if world.global_rank not in chosen:
         return GroupMember.NON_GROUP_MEMBER
     name = group_desc or f"group{_world.n_groups}"
-    return ProcessGroup(backend or world.backend, chosen, world.global_rank, name, timeout or world.timeout)
+    seconds, number = timeout or world.timeout, _world.n_groups
+    return ProcessGroup(backend or world.backend, chosen, world.global_rank, name, seconds, number)
 
 
 def of_ranks(ranks: Sequence[int]) -> ProcessGroup:
