@@ -335,6 +335,66 @@ def test_operations_of_what_is_no_product_of_matrices():
     assert mode.get_total_flops() == 2 * 3 * 2 * 20 * (4 + 5)
 
 
+SCHEMA = "(Tensor x, int n=3) -> Tensor"
+FORMULA_CALLS = """foo(x); t.ops.mine.foo(x, 4); t.add(x, 2, alpha=3); x + x; t.relu(x); F.gelu(x); t.mv(x, t.ones(3))
+F.linear(x, x); F.linear(x, x, t.ones(2)); F.linear(t.ones(5, 2, 3), x, t.ones(2)); t.bmm(x[None], x.T[None]); net(x)
+x.exp(); x.clone().exp_(); x.sum(); x**2; t.addmm(t.ones(2, 2), x, x.T); (x @ w.T).sum()"""
+
+
+def counted_by_formulas(t) -> list:
+    """What each of the calls counts, and what the formulas are given."""
+    counter, given = importlib.import_module(f"{t.__name__}.utils.flop_counter"), []
+
+    def formula(name, raw=False):
+        def of(*args, **kwargs):
+            shown = t.utils._pytree.tree_map(lambda x: x.tolist() if isinstance(x, t.Tensor) else x, (args, kwargs))
+            given.append((name, shown[0], sorted(shown[1].items())))
+            return len(name)
+
+        of._get_raw = raw
+        return of
+
+    foo = t.library.custom_op("mine::foo", lambda x, n=3: x @ x.T, mutates_args=(), schema=SCHEMA)
+    counter.register_flop_formula(t.ops.mine.foo)(formula("of mine"))
+    names = {"t": t, "F": t.nn.functional, "x": t.ones(2, 3), "w": t.ones(4, 3, requires_grad=True), "foo": foo}
+    names["net"] = t.nn.Sequential(t.nn.Linear(3, 4), t.nn.ReLU(), t.nn.Linear(4, 2, bias=False))
+    mapping = {getattr(t.ops.aten, n): formula(n) for n in "mm bmm relu gelu mv exp exp_ sum pow addmm".split()}
+    mapping[t.ops.aten.add] = formula("add", raw=True)
+    found = []
+    try:
+        for call in FORMULA_CALLS.replace("\n", ";").split(";"):
+            given.clear()
+            with counter.FlopCounterMode(display=False, custom_mapping=mapping) as mode:
+                exec(call.strip(), names)
+            counts = mode.get_flop_counts().items()
+            found.append((call, {k: {str(o): n for o, n in v.items()} for k, v in counts}, list(given)))
+        with pytest.raises(RuntimeError, match="duplicate registrations for mine.foo"):
+            counter.register_flop_formula(t.ops.mine.foo)(len)
+        with pytest.raises(ValueError, match="expected each target to be OpOverloadPacket .*, got a which is of type"):
+            counter.register_flop_formula("a")(len)
+    finally:
+        del counter.flop_registry[t.ops.mine.foo]
+    return found
+
+
+def test_operations_by_the_users_formulas():
+    for ours, theirs in zip(counted_by_formulas(torch), counted_by_formulas(reference), strict=True):
+        assert ours == theirs
+
+
+def test_formulas_and_profiles_at_once():
+    exp = {torch.ops.aten.exp: lambda *args, **kwargs: 7}
+    mode, profile = (
+        torch.utils.flop_counter.FlopCounterMode(display=False, custom_mapping=exp),
+        torch.profiler.profile(),
+    )
+    for first, second in ((mode, profile), (profile, mode)):
+        with first, second:
+            torch.zeros(2).exp()
+        assert mode.get_total_flops() == 7
+        assert [e.key for e in profile.events()] == ["aten::zeros", "aten::exp"]
+
+
 # ---- classes of others ---------------------------------------------------------------------------
 
 
