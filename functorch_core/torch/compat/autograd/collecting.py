@@ -19,10 +19,9 @@ from ....engine import flush
 from ....engine.recorder import hooks
 from ....tracebacks import OURS
 from ...dispatch.overrides import observed
-from ...operators.index.indexing import getitem, setitem
 from ...tensors.active import active
 from ...tensors.base import Tensor
-from ..library.called import indexing_operators, operator_of
+from ..library.called import called_operators, operator_of
 from ..utils.flop_counter import flops_of
 from .profiler_util import FunctionEvent
 
@@ -64,11 +63,7 @@ class Collector:
 
     def call(self, function: Callable, args: Sequence, kwargs: dict):
         """Call an operator; an event."""
-        names = [operator_of(function, kwargs)]
-        if function is getitem:
-            names = indexing_operators(args[1])
-        elif function is setitem:
-            names = indexing_operators(args[1], args[2])
+        names = called_operators(function, args, kwargs)
         event = self._begin(names[0], args)
         outer, self.inside = self.inside, function
         try:

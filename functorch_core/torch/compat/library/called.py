@@ -65,3 +65,13 @@ def _indexing(index, value) -> list[str]:
     if advanced:
         return [*names, "index_put_"]
     return [*names, "copy_" if isinstance(value, Tensor) and value.dim() else "fill_"]
+
+
+def called_operators(function: Callable, args, kwargs: dict) -> list[str]:
+    """The operators that PyTorch calls for a call of a function; none if it is no operator."""
+    if function is getitem:
+        return indexing_operators(args[1])
+    if function is setitem:
+        return indexing_operators(args[1], args[2])
+    name = operator_of(function, kwargs)
+    return [] if name is None else [name]
