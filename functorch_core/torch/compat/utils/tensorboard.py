@@ -12,17 +12,16 @@ except ImportError as _error:
         "torch.utils.tensorboard needs the package tensorboard: pip install tensorboard", name="tensorboard"
     ) from _error
 
+import importlib as _importlib
 import os as _os
 import time as _time
 
 import numpy as _np
 
 
-def _made(what: str, *args):
+def _made(what: str, *args, module: str = "_summaries"):
     """What is written; the kinds of summaries are loaded when the first but a scalar is."""
-    from . import _summaries
-
-    return getattr(_summaries, what)(*args)
+    return getattr(_importlib.import_module(f".{module}", __package__), what)(*args)
 
 
 class SummaryWriter:
@@ -161,9 +160,7 @@ class SummaryWriter:
 
     def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
         """The operators that a module calls for an input, by the modules that they are in."""
-        from ._module_graphs import graph
-
-        drawn, where = graph(model, input_to_model, verbose)
+        drawn, where = _made("graph", model, input_to_model, verbose, module="_module_graphs")
         event = _Event(wall_time=_time.time(), graph_def=drawn.SerializeToString())
         self._writer().add_event(event)
         run = _TaggedRunMetadata(tag="step1", run_metadata=where.SerializeToString())
