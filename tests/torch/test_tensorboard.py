@@ -79,7 +79,35 @@ def hyperparameters(writer, library):
     writer.add_hparams({"name": "x"}, {"a": 1}, {"name": ["x", "y"]}, run_name="second")
 
 
-@pytest.mark.parametrize("write", [histograms, pictures, figures, sounds_and_text, curves, hyperparameters])
+def scalars(writer, library):
+    writer.add_scalar("one", library.tensor([2.5]), 3)
+    writer.add_scalar("new", 1.5, 1, new_style=True)
+    writer.add_scalar("double", 1 / 3, 1, new_style=True, double_precision=True)
+    for step in (0, 1):
+        writer.add_scalars("group/of", {"a": step, "b": 2.0}, step)
+    for kind in "float32 float64 int8 uint8 int16 int32 int64 bool complex64 complex128".split():
+        writer.add_tensor(kind, (numbers(library, 2, 3) * 4).to(getattr(library, kind)), 1)
+
+
+def layouts(writer, library):
+    writer.add_custom_scalars({"a": {"x": ["Multiline", ["p/q", "p/r"]], "y": ["Margin", ["s", "t", "u"]]}, "b": {}})
+    writer.add_custom_scalars_multilinechart(["p", "q"], title="Lines")
+    writer.add_custom_scalars_marginchart(["p", "q", "r"], category="c")
+    with pytest.raises(AssertionError, match="Expected 3 tags, got 2"):
+        writer.add_custom_scalars_marginchart(["p", "q"])
+
+
+def meshes(writer, library):
+    vertices, colors = numbers(library, 1, 4, 3), library.tensor([[[0, 9, 255]] * 4])
+    writer.add_mesh("points", vertices, global_step=1)
+    config = {"material": {"cls": "PointsMaterial", "size": 2}, "camera": {"fov": 75}}
+    writer.add_mesh("body", vertices, colors, library.tensor([[[0, 1, 2], [1, 2, 3]]]), config, 2)
+
+
+WRITTEN = [scalars, histograms, pictures, figures, sounds_and_text, curves, hyperparameters, layouts, meshes]
+
+
+@pytest.mark.parametrize("write", WRITTEN)
 def test_the_events_are_those_of_pytorch(write, tmp_path):
     ours, theirs = (written(library, tmp_path, write) for library in (torch, reference))
     assert [value.tag for _, value in ours] == [value.tag for _, value in theirs]
@@ -100,3 +128,127 @@ def test_wrong_arguments_raise_as_in_pytorch(tmp_path):
                 writer.add_hparams([], {})
             with pytest.raises(ValueError, match="int, float, str, bool"):
                 writer.add_hparams({"a": [1]}, {})
+
+
+def test_tensors_of_16_bits_are_read_by_tensorboard(tmp_path):
+    """PyTorch writes the bits of float32 for them, which TensorBoard cannot read."""
+    from tensorboard.util.tensor_util import make_ndarray
+
+    x = numbers(torch, 2, 3) * 4
+    [(_, value)] = written(torch, tmp_path, lambda w, _: w.add_tensor("x", x.half()))
+    np.testing.assert_array_equal(make_ndarray(value.tensor), x.half().numpy())
+
+
+def embeddings(writer, library):
+    points, pictures = numbers(library, 3, 2), numbers(library, 3, 3, 4, 5)
+    writer.add_embedding(points, ["a", "b", 3], pictures, 1, "first/of them")
+    writer.add_embedding(points, [["a", 1], ["b", 2], ["c", 3]], metadata_header=["name", "number"])
+    writer.add_embedding(points.numpy(), label_img=pictures[:, :1], global_step=2)
+    with pytest.raises(AssertionError, match="labels should equal"):
+        writer.add_embedding(points, ["a"], tag="wrong")
+    with pytest.raises(AssertionError, match="len of header"):
+        writer.add_embedding(points, ["abc"] * 3, tag="wrong too", metadata_header=["x", "y"])
+
+
+def test_the_files_of_embeddings_are_those_of_pytorch(tmp_path):
+    from PIL import Image
+
+    found = []
+    for library in (torch, reference):
+        written(library, tmp_path, embeddings)
+        folder = tmp_path / library.__name__
+        files = [f for f in folder.rglob("*.*") if "wrong" not in str(f) and f.suffix in (".tsv", ".pbtxt", ".png")]
+        read = {".png": lambda f: np.asarray(Image.open(f)).tolist()}
+        found.append({str(f.relative_to(folder)): read.get(f.suffix, lambda f: f.read_bytes())(f) for f in files})
+    assert found[0] == found[1] and len(found[0]) == 8
+
+
+def test_videos_are_animated(tmp_path):
+    import io
+
+    from PIL import Image
+
+    films = np.zeros((3, 2, 3, 4, 6), np.uint8)
+    films[1, 1, 0] = 255  # the second film is red in the second frame
+    [(step, value)] = written(torch, tmp_path, lambda w, _: w.add_video("film", torch.tensor(films), 7, fps=5))
+    assert (step, value.tag) == (7, "film")
+    # Three films are in a row of four, as PyTorch arranges them for the package moviepy.
+    assert (value.image.height, value.image.width, value.image.colorspace) == (4, 24, 3)
+    picture = Image.open(io.BytesIO(value.image.encoded_image_string))
+    assert picture.n_frames == 2 and picture.info["duration"] == 200
+    picture.seek(1)
+    frame = np.asarray(picture.convert("RGB"))
+    assert (frame[:, 6:12] == (255, 0, 0)).all() and (frame[:, :6] == 0).all() and (frame[:, 12:] == 0).all()
+
+
+# ---- graphs of modules ---------------------------------------------------------------------------
+
+
+def models(library) -> dict:
+    nn = library.nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.pool = nn.Conv2d(1, 4, 3), nn.MaxPool2d(2)
+            self.body = nn.Sequential(nn.Linear(36, 8), nn.ReLU(inplace=True), nn.Dropout(0.5), nn.Linear(8, 2))
+
+        def forward(self, x, scale):
+            x = self.pool(self.conv(x)).flatten(1)
+            return library.softmax(self.body(x) * scale + x.sum(1, keepdim=True), 1), x.tanh()
+
+    return {
+        "layers": (nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.GELU(), nn.LayerNorm(4)), library.ones(2, 3)),
+        "net": (Net(), (library.ones(2, 1, 8, 8), library.ones(2))),
+    }
+
+
+def edges(definition) -> set:
+    """What a graph says: of each operator where it is, its shape, and what of that its operands are. Numbers, lists of
+    them and names of values are left out: PyTorch has nodes for numbers, and names by its compiler."""
+    nodes = {node.name: node for node in definition.node}
+
+    def told(node) -> tuple:
+        shape = tuple(d.size for s in node.attr["_output_shapes"].list.shape for d in s.dim)
+        return node.name.rpartition("/")[0], node.op, shape, node.attr["attr"].s if node.op == "prim::GetAttr" else b""
+
+    def operands(node) -> list:
+        return [nodes[name] for name in node.input if name in nodes and not hidden(nodes[name])]
+
+    def hidden(node) -> bool:
+        return node.op in ("prim::Constant", "prim::ListConstruct", "prim::NumToTensor", "prim::TupleConstruct")
+
+    shown = [node for node in definition.node if not hidden(node) and not node.name.startswith("output")]
+    return {
+        (told(node), () if node.op == "prim::GetAttr" else tuple(sorted(told(x) for x in operands(node))))
+        for node in shown
+    }
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.trace:DeprecationWarning")
+@pytest.mark.parametrize("name", ["layers", "net"])
+def test_graphs_of_modules_are_those_of_pytorch(name, tmp_path):
+    from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+
+    graphs, runs = [], []
+    for library in (torch, reference):
+        module, given = models(library)[name]
+        written(library, tmp_path, lambda writer, _, m=module, x=given: writer.add_graph(m, x))
+        assert module.training
+        [file] = (tmp_path / library.__name__).rglob("*tfevents*")
+        events = [Event.FromString(raw) for raw in RawEventFileLoader(str(file)).Load()]
+        graphs += [GraphDef.FromString(e.graph_def) for e in events if e.graph_def]
+        runs += [e.tagged_run_metadata for e in events if e.tagged_run_metadata.tag]
+    assert edges(graphs[0]) == edges(graphs[1])
+    assert any(node.name.startswith("output/output.1") for node in graphs[0].node)
+    assert runs[0] == runs[1] and graphs[0].versions == graphs[1].versions
+
+
+def test_a_graph_that_cannot_be_run(tmp_path, capsys):
+    with torch.utils.tensorboard.SummaryWriter(str(tmp_path)) as writer:
+        with pytest.raises(RuntimeError, match="mat1 and mat2"):
+            writer.add_graph(torch.nn.Linear(3, 4), torch.ones(2, 2))
+    assert "No graph saved" in capsys.readouterr().out
+    assert torch.ones(2).exp()[0] > 2  # nobody watches any more

@@ -335,6 +335,122 @@ def test_operations_of_what_is_no_product_of_matrices():
     assert mode.get_total_flops() == 2 * 3 * 2 * 20 * (4 + 5)
 
 
+def fuzzed(t) -> list:
+    """Shapes, layouts and parameters of what a Fuzzer makes."""
+    b = t.utils.benchmark
+    parameters = [
+        b.FuzzedParameter("rows", 1, 100, "loguniform"),
+        [b.FuzzedParameter("columns", 1, 100, "uniform"), b.FuzzedParameter("share", 0.0, 1.0, "uniform")],
+        b.FuzzedParameter("dims", 1, 3, "uniform", strict=True),
+        b.FuzzedParameter("step", 1, 3, "uniform"),
+    ]
+    tensors = [
+        b.FuzzedTensor("x", ("rows", "columns", 3), ("step", 1), 0.3, 4, 2000, 20000, dim_parameter="dims"),
+        b.FuzzedTensor("y", ("columns",), dtype=t.int32),
+        b.FuzzedTensor("z", (2, "step"), tensor_constructor=lambda size, dtype, step, **_: t.full(size, step)),
+    ]
+    fuzzer = b.Fuzzer(parameters, tensors, [lambda p: p["rows"] < 60], seed=7)
+    found = [
+        (
+            {k: (tuple(x.shape), x.stride(), str(x.dtype)) for k, x in made.items()},
+            {k: dict(v, order=list(v["order"])) for k, v in about.items()},
+            params,
+        )
+        for made, about, params in fuzzer.take(8)
+    ]
+    return [*found, fuzzer.rejection_rate]
+
+
+def test_fuzzers_draw_what_pytorchs_draw():
+    ours, theirs = fuzzed(torch), fuzzed(reference)
+    assert ours == theirs and any(not about["x"]["is_contiguous"] for _, about, _ in ours[:-1])
+
+
+def test_distributions_of_fuzzed_parameters():
+    """PyTorch 2.13 refuses those whose probabilities sum to 1 and takes all others, which NumPy then refuses."""
+    import numpy as np
+
+    b = torch.utils.benchmark
+    sizes = b.FuzzedParameter("n", distribution={1: 0.25, 4: 0.75}, strict=True)
+    drawn = [sizes.sample(np.random.RandomState(seed)) for seed in range(50)]
+    assert drawn == [(1, 4)[np.random.RandomState(seed).choice(2, p=(0.25, 0.75))] for seed in range(50)]
+    alias = b.FuzzedParameter("m", distribution={b.ParameterAlias("n"): 1.0})
+    assert all(p["m"] == p["n"] for _, _, p in b.Fuzzer([alias, sizes], [], seed=0).take(9))
+    with pytest.raises(AssertionError, match="not normalized"):
+        b.FuzzedParameter("n", distribution={1: 0.25})
+    with pytest.raises(ValueError, match="cycle"):
+        next(b.Fuzzer([b.FuzzedParameter("a", distribution={b.ParameterAlias("a"): 1.0})], [], seed=0).take(1))
+    for t in (torch, reference):
+        b = t.utils.benchmark
+        with pytest.raises(AssertionError, match="Unknown distribution: None"):
+            b.FuzzedParameter("n", 1, 2)
+        n = b.FuzzedParameter("n", 1, 2, "uniform")
+        with pytest.raises(ValueError, match="Duplicate names in parameters and tensors: {'n'}"):
+            b.Fuzzer([n], [b.FuzzedTensor("n", (2,))])
+        with pytest.raises(ValueError, match="Failed to generate"):
+            next(b.Fuzzer([n], [], [lambda p: False], seed=0).take(1))
+
+
+SCHEMA = "(Tensor x, int n=3) -> Tensor"
+FORMULA_CALLS = """foo(x); t.ops.mine.foo(x, 4); t.add(x, 2, alpha=3); x + x; t.relu(x); F.gelu(x); t.mv(x, t.ones(3))
+F.linear(x, x); F.linear(x, x, t.ones(2)); F.linear(t.ones(5, 2, 3), x, t.ones(2)); t.bmm(x[None], x.T[None]); net(x)
+x.exp(); x.clone().exp_(); x.sum(); x**2; t.addmm(t.ones(2, 2), x, x.T); (x @ w.T).sum()"""
+
+
+def counted_by_formulas(t) -> list:
+    """What each of the calls counts, and what the formulas are given."""
+    counter, given = importlib.import_module(f"{t.__name__}.utils.flop_counter"), []
+
+    def formula(name, raw=False):
+        def of(*args, **kwargs):
+            shown = t.utils._pytree.tree_map(lambda x: x.tolist() if isinstance(x, t.Tensor) else x, (args, kwargs))
+            given.append((name, shown[0], sorted(shown[1].items())))
+            return len(name)
+
+        of._get_raw = raw
+        return of
+
+    foo = t.library.custom_op("mine::foo", lambda x, n=3: x @ x.T, mutates_args=(), schema=SCHEMA)
+    counter.register_flop_formula(t.ops.mine.foo)(formula("of mine"))
+    names = {"t": t, "F": t.nn.functional, "x": t.ones(2, 3), "w": t.ones(4, 3, requires_grad=True), "foo": foo}
+    names["net"] = t.nn.Sequential(t.nn.Linear(3, 4), t.nn.ReLU(), t.nn.Linear(4, 2, bias=False))
+    mapping = {getattr(t.ops.aten, n): formula(n) for n in "mm bmm relu gelu mv exp exp_ sum pow addmm".split()}
+    mapping[t.ops.aten.add] = formula("add", raw=True)
+    found = []
+    try:
+        for call in FORMULA_CALLS.replace("\n", ";").split(";"):
+            given.clear()
+            with counter.FlopCounterMode(display=False, custom_mapping=mapping) as mode:
+                exec(call.strip(), names)
+            counts = mode.get_flop_counts().items()
+            found.append((call, {k: {str(o): n for o, n in v.items()} for k, v in counts}, list(given)))
+        with pytest.raises(RuntimeError, match="duplicate registrations for mine.foo"):
+            counter.register_flop_formula(t.ops.mine.foo)(len)
+        with pytest.raises(ValueError, match="expected each target to be OpOverloadPacket .*, got a which is of type"):
+            counter.register_flop_formula("a")(len)
+    finally:
+        del counter.flop_registry[t.ops.mine.foo]
+    return found
+
+
+def test_operations_by_the_users_formulas():
+    for ours, theirs in zip(counted_by_formulas(torch), counted_by_formulas(reference), strict=True):
+        assert ours == theirs
+
+
+def test_formulas_and_profiles_at_once():
+    exp = {torch.ops.aten.exp: lambda *args, **kwargs: 7}
+    mode, profile = (
+        torch.utils.flop_counter.FlopCounterMode(display=False, custom_mapping=exp),
+        torch.profiler.profile(),
+    )
+    for first, second in ((mode, profile), (profile, mode)):
+        with first, second:
+            torch.zeros(2).exp()
+        assert mode.get_total_flops() == 7
+        assert [e.key for e in profile.events()] == ["aten::zeros", "aten::exp"]
+
+
 # ---- classes of others ---------------------------------------------------------------------------
 
 

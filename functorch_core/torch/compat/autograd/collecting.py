@@ -18,64 +18,14 @@ from ....core.tree import leaves
 from ....engine import flush
 from ....engine.recorder import hooks
 from ....tracebacks import OURS
-from ...dispatch.op import Composite, TorchOp
-from ...dispatch.overrides import MEMBERS, USERS_MEMBERS, observed
-from ...operators.index.indexing import getitem, setitem
+from ...dispatch.overrides import observed
 from ...tensors.active import active
 from ...tensors.base import Tensor
-from ..library.aten import OF_NN, table
+from ..library.called import called_operators, operator_of
 from ..utils.flop_counter import flops_of
 from .profiler_util import FunctionEvent
 
 ENGINE = "autograd::engine::evaluate_function: "
-NAMES = {torch_name: aten for aten, torch_name in OF_NN.items() if aten != "nll_loss2d"}  # of torch.nn.functional
-# Where functions of these namespaces live, here and by PyTorch's names.
-LINALG = ("functorch_core.torch.operators.linalg.", "torch.linalg", "torch._C._linalg")
-NN = ("functorch_core.torch.operators.nn.", "torch.nn.functional", "torch._C._nn")
-# Functions and methods that call an operator of another name, or none.
-CALLS: dict[str, str | None] = dict.fromkeys(
-    "bfloat16 bool byte char cpu cuda double float half int long short".split(), "to"
-)
-CALLS |= {"tensor": "lift_fresh", "contiguous": None}
-# What methods of tensors do outside of operators.
-UNLISTED = frozenset({*MEMBERS, *USERS_MEMBERS}) - {"item", "detach", "detach_"}
-
-
-def operator_of(function: Callable, kwargs: dict) -> str | None:
-    """PyTorch's operator behind a function or a method of tensors; None if it is none."""
-    name = getattr(function, "__name__", "")
-    if function is getitem or function is setitem:
-        return name
-    if name in CALLS:
-        return CALLS[name]
-    if not isinstance(function, (TorchOp, Composite)):
-        home = getattr(function, "__module__", None) or ""
-        if home.startswith(LINALG):
-            name = f"linalg_{name.removeprefix('linalg_')}"
-        elif home.startswith(NN):
-            name = NAMES.get(name, name) + ("_" if kwargs.get("inplace") else "")
-        elif name in UNLISTED or not getattr(function, "__qualname__", "").startswith("Tensor."):
-            return None
-    return name if name in table() else None
-
-
-def indexing_operators(index, value=None) -> list[str]:
-    """The operators that PyTorch calls for x[index], or for x[index] = value."""
-    names, advanced = [], False
-    for part in index if isinstance(index, tuple) else (index,):
-        if part is None:
-            names.append("unsqueeze")
-        elif isinstance(part, slice):
-            names += ["slice"] if part != slice(None) else []
-        elif isinstance(part, int) and not isinstance(part, bool):
-            names.append("select")
-        elif part is not Ellipsis:
-            advanced = True
-    if value is None:
-        return [*names, "index"] if advanced else names or ["alias"]
-    if advanced:
-        return [*names, "index_put_"]
-    return [*names, "copy_" if isinstance(value, Tensor) and value.dim() else "fill_"]
 
 
 class Collector:
@@ -113,21 +63,18 @@ class Collector:
 
     def call(self, function: Callable, args: Sequence, kwargs: dict):
         """Call an operator; an event."""
-        names = [operator_of(function, kwargs)]
-        if function is getitem:
-            names = indexing_operators(args[1])
-        elif function is setitem:
-            names = indexing_operators(args[1], args[2])
-        event = self._begin(f"aten::{names[0]}", args)
+        names = called_operators(function, args, kwargs)
+        event = self._begin(names[0], args)
         outer, self.inside = self.inside, function
         try:
-            result = function(*args, **kwargs)
+            told = self.outer is not None and self.outer.takes(function)
+            result = self.outer.call(function, args, kwargs) if told else function(*args, **kwargs)
             event.cpu_memory_usage += _wait(result, args)
         finally:
             self.inside = outer
             self._end(event)
         for name in names[1:]:  # of a view of several steps, which take no time of their own here
-            self._end(self._begin(f"aten::{name}", args))
+            self._end(self._begin(name, args))
         return result
 
     def node(self, name: str, apply: Callable, grads: Sequence, create_graph: bool):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import functorch_core.torch as torch
 
 from ...tensors import pytree
+from ...tensors.active import active
 from .schemas import Schema
 
 operators: dict[tuple[str, str], Operator] = {}
@@ -47,6 +48,8 @@ class Operator:
         self.function: type | None = None
 
     def __call__(self, *args, **kwargs):
+        if active.observer is not None and active.observer.takes(self):
+            return active.observer.call(self, args, kwargs)
         args, kwargs = self.schema.bind(args, kwargs)
         for key in TRANSPARENT:
             if key in self.kernels:

@@ -153,6 +153,7 @@ class _OpNamespace(types.ModuleType):
     def __init__(self, name: str):
         super().__init__(f"torch.ops.{name}")
         self.name = name
+        self._packets: dict[str, OpOverloadPacket] = {}
 
     def __getattr__(self, op_name: str):
         if op_name in ("__file__", "__path__", "__wrapped__"):
@@ -160,8 +161,10 @@ class _OpNamespace(types.ModuleType):
         found = _found(self.name, op_name)
         if found is None:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{op_name}'")
-        packet = OpOverloadPacket(self.name, op_name, *found)
-        if self.name == "aten":  # others may be defined anew
+        packet = self._packets.get(op_name)
+        if packet is None or packet._function is not found[0]:  # others than aten's may be defined anew
+            packet = self._packets[op_name] = OpOverloadPacket(self.name, op_name, *found)
+        if self.name == "aten":
             setattr(self, op_name, packet)
         return packet
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import io
+import json
+import math
+import os
 import wave
 
 import numpy as np
+from google.protobuf import text_format
 from PIL import Image
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.hparams.api_pb2 import DataType, Experiment, HParamInfo, MetricInfo, MetricName
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, SessionEndInfo, SessionStartInfo
+from tensorboard.plugins.mesh import metadata as mesh_metadata
+from tensorboard.plugins.mesh.plugin_data_pb2 import MeshPluginData
 from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData
+from tensorboard.plugins.projector.projector_config_pb2 import EmbeddingInfo, ProjectorConfig
 from tensorboard.plugins.text.plugin_data_pb2 import TextPluginData
 
 TINY = 1e-12
@@ -21,6 +29,54 @@ TINY = 1e-12
 def numbers(x) -> np.ndarray:
     """A tensor, array, number or list of numbers as an array."""
     return x.detach().cpu().numpy() if hasattr(x, "detach") else np.asarray(x)
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+
+def scalar(tag: str, x, new_style: bool, double_precision: bool) -> Summary:
+    """One number; in the new style as a tensor."""
+    if not new_style:
+        return Summary(value=[Summary.Value(tag=tag, simple_value=float(x))])
+    if double_precision:
+        tensor = TensorProto(dtype="DT_DOUBLE", double_val=[float(x)])
+    else:
+        tensor = TensorProto(dtype="DT_FLOAT", float_val=[float(x)])
+    return _of_plugin(tag, "scalars", b"", tensor)
+
+
+# dtype -> the name and the field that TensorBoard has for it.
+FIELDS = {
+    "float32": ("DT_FLOAT", "float_val"),
+    "float64": ("DT_DOUBLE", "double_val"),
+    "int8": ("DT_INT8", "int_val"),
+    "uint8": ("DT_UINT8", "uint32_val"),
+    "int16": ("DT_INT16", "int_val"),
+    "int32": ("DT_INT32", "int_val"),
+    "int64": ("DT_INT64", "int64_val"),
+    "bool": ("DT_BOOL", "bool_val"),
+    "float16": ("DT_HALF", "half_val"),
+    "bfloat16": ("DT_BFLOAT16", "half_val"),
+    "complex64": ("DT_COMPLEX64", "scomplex_val"),
+    "complex128": ("DT_COMPLEX128", "dcomplex_val"),
+}
+
+
+def tensor(tag: str, x) -> Summary:
+    """All numbers of a tensor; 16-bit ones by their bits, complex ones as pairs."""
+    kind = str(x.dtype).rpartition(".")[2]
+    if kind not in FIELDS:
+        raise ValueError(f"{tag} has unsupported tensor dtype {x.dtype}")
+    dtype, field = FIELDS[kind]
+    array = np.ascontiguousarray(numbers(x)) if kind != "bfloat16" else x.detach().cpu().float().numpy()
+    data = array.reshape(-1)
+    if field == "half_val":
+        data = data.view(np.uint16) if kind == "float16" else (data.view(np.uint32) >> 16)
+    elif field.endswith("complex_val"):
+        data = data.view(data.real.dtype)
+    shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=size) for size in array.shape])
+    proto = TensorProto(dtype=dtype, tensor_shape=shape, **{field: data.tolist()})
+    return _of_plugin(tag, "tensor", b"", proto)
 
 
 # ---- histograms ----------------------------------------------------------------------------------
@@ -85,17 +141,21 @@ def as_height_width_channels(array: np.ndarray, dataformats: str) -> np.ndarray:
     """The picture (H, W, C), grey ones in three channels."""
     if "N" in dataformats:
         batch = array.transpose([dataformats.index(d) for d in "NHWC"])
-        n, height, width, channels = batch.shape
-        columns = min(n, 8)
-        rows = -(-n // columns)
-        padded = np.concatenate([batch, np.zeros((rows * columns - n, height, width, channels), batch.dtype)])
-        grid = padded.reshape(rows, columns, height, width, channels).swapaxes(1, 2)
-        array = grid.reshape(rows * height, columns * width, channels)
+        array = _grid(batch, min(len(batch), 8))
     elif "C" in dataformats:
         array = array.transpose([dataformats.index(d) for d in "HWC"])
     else:
         array = array.transpose([dataformats.index(d) for d in "HW"])[..., None]
     return np.repeat(array, 3, axis=2) if array.shape[2] == 1 else array
+
+
+def _grid(batch: np.ndarray, columns: int) -> np.ndarray:
+    """Pictures (N, H, W, C) as one, in rows of so many."""
+    n, height, width, channels = batch.shape
+    rows = -(-n // columns)
+    padded = np.concatenate([batch, np.zeros((rows * columns - n, height, width, channels), batch.dtype)])
+    grid = padded.reshape(rows, columns, height, width, channels).swapaxes(1, 2)
+    return grid.reshape(rows * height, columns * width, channels)
 
 
 def _png(array: np.ndarray) -> Summary.Image:
@@ -143,6 +203,126 @@ def text(tag: str, string: str) -> Summary:
         tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)]),
     )
     return _of_plugin(f"{tag}/text_summary", "text", TextPluginData(version=0).SerializeToString(), tensor)
+
+
+def video(tag: str, tensor, fps: float) -> Summary:
+    """Films (N, T, C, H, W) side by side, as an animated GIF; floats are of 0 to 1, uint8 of 0 to 255."""
+    array = numbers(tensor)
+    scaled = array if array.dtype == np.uint8 else np.clip(array.astype(np.float32) * 255, 0, 255).astype(np.uint8)
+    frames = _side_by_side(scaled)
+    first, *others = [Image.fromarray(frame if frame.shape[2] == 3 else frame[..., 0]) for frame in frames]
+    file = io.BytesIO()
+    first.save(file, format="GIF", save_all=True, append_images=others, duration=1000 / fps, loop=0)
+    _, height, width, channels = frames.shape
+    proto = Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=file.getvalue())
+    return Summary(value=[Summary.Value(tag=tag, image=proto)])
+
+
+def _side_by_side(films: np.ndarray) -> np.ndarray:
+    """(T, H, W, C) of films (N, T, C, H, W): in a grid whose sides are powers of 2."""
+    n, t, c, h, w = films.shape
+    size = 1 << (n - 1).bit_length()
+    rows = 1 << ((n.bit_length() - 1) // 2)
+    films = np.concatenate([films, np.zeros((size - n, t, c, h, w), films.dtype)])
+    grid = films.reshape(rows, size // rows, t, c, h, w).transpose(2, 0, 4, 1, 5, 3)
+    return grid.reshape(t, rows * h, size // rows * w, c)
+
+
+# ---- layouts, meshes -----------------------------------------------------------------------------
+
+
+def custom_scalars(layout: dict) -> Summary:
+    """How TensorBoard is to group scalars: {category: {title: ["Multiline" or "Margin", tags]}}."""
+    categories = [
+        layout_pb2.Category(title=title, chart=[_chart(name, *what) for name, what in charts.items()])
+        for title, charts in layout.items()
+    ]
+    content = layout_pb2.Layout(category=categories).SerializeToString()
+    tensor = TensorProto(dtype="DT_STRING", string_val=[content], tensor_shape=TensorShapeProto())
+    return _of_plugin("custom_scalars__config__", "custom_scalars", b"", tensor)
+
+
+def _chart(title: str, kind: str, tags: list[str]) -> layout_pb2.Chart:
+    if kind != "Margin":
+        return layout_pb2.Chart(title=title, multiline=layout_pb2.MultilineChartContent(tag=tags))
+    if len(tags) != 3:
+        raise AssertionError("len(tags) != 3")
+    value, lower, upper = tags
+    series = layout_pb2.MarginChartContent.Series(value=value, lower=lower, upper=upper)
+    return layout_pb2.Chart(title=title, margin=layout_pb2.MarginChartContent(series=[series]))
+
+
+def mesh(tag: str, vertices, colors, faces, config: dict | None) -> Summary:
+    """Points in space, with colors and with triangles between them."""
+    kinds = {MeshPluginData.VERTEX: vertices, MeshPluginData.FACE: faces, MeshPluginData.COLOR: colors}
+    given = {kind: numbers(x) for kind, x in kinds.items() if x is not None}
+    components = mesh_metadata.get_components_bitmask(list(given))
+    values = []
+    for kind, x in given.items():
+        shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=size) for size in x.shape])
+        tensor = TensorProto(dtype="DT_FLOAT", float_val=x.reshape(-1).tolist(), tensor_shape=shape)
+        metadata = mesh_metadata.create_summary_metadata(
+            tag, None, kind, components, x.shape, None, json_config=json.dumps(config or {}, sort_keys=True)
+        )
+        name = mesh_metadata.get_instance_name(tag, kind)
+        values.append(Summary.Value(tag=name, tensor=tensor, metadata=metadata))
+    return Summary(value=values)
+
+
+# ---- embeddings ----------------------------------------------------------------------------------
+
+
+def embedding(log_dir: str, folder: str, name: str, rows, labels, pictures, header) -> EmbeddingInfo:
+    """Write points, their labels and pictures into a folder; where TensorBoard finds them."""
+    rows, path = numbers(rows), os.path.join(log_dir, folder)
+    for what, found in (("labels", labels), ("images", pictures)):
+        if found is not None and len(found) != len(rows):
+            raise AssertionError(f"#{what} should equal with #data points")
+    if rows.ndim != 2:
+        raise AssertionError("mat should be 2D, where mat.size(0) is the number of data points")
+    if os.path.isdir(path):
+        print("warning: Embedding dir exists, did you set global_step for add_embedding()?")
+    os.makedirs(path, exist_ok=True)
+    info = EmbeddingInfo(tensor_name=name, tensor_path=f"{folder}/tensors.tsv")
+    if labels is not None:
+        info.metadata_path = f"{folder}/metadata.tsv"
+        _write_lines(os.path.join(path, "metadata.tsv"), _label_lines(labels, header))
+    if pictures is not None:
+        array = numbers(pictures)
+        info.sprite.image_path = f"{folder}/sprite.png"
+        info.sprite.single_image_dim.extend([array.shape[3], array.shape[2]])
+        _sprite(array).save(os.path.join(path, "sprite.png"))
+    _write_lines(os.path.join(path, "tensors.tsv"), ["\t".join([str(x.item()) for x in row]) for row in rows])
+    return info
+
+
+def write_projector(log_dir: str, embeddings: list[EmbeddingInfo]):
+    """Tell TensorBoard's projector of all embeddings."""
+    with open(os.path.join(log_dir, "projector_config.pbtxt"), "w", encoding="utf-8") as file:
+        file.write(text_format.MessageToString(ProjectorConfig(embeddings=embeddings)))
+
+
+def _write_lines(path: str, lines: list[str]):
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _label_lines(labels, header) -> list[str]:
+    if not header:
+        return [str(label) for label in labels]
+    if len(header) != len(labels[0]):
+        raise AssertionError("len of header must be equal to the number of columns in metadata")
+    return ["\t".join([str(x) for x in line]) for line in (header, *labels)]
+
+
+def _sprite(pictures: np.ndarray) -> Image.Image:
+    """All pictures (N, C, H, W) in one, as many in a row as in a column."""
+    columns = math.ceil(len(pictures) ** 0.5)
+    grid = _grid(pictures.transpose(0, 2, 3, 1), columns)
+    grid = np.repeat(grid, 3, axis=2) if grid.shape[2] == 1 else grid
+    square = np.zeros((grid.shape[1], grid.shape[1], 3))
+    square[: grid.shape[0]] = grid
+    return Image.fromarray((square * 255).clip(0, 255).astype(np.uint8))
 
 
 # ---- precision and recall ------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 try:
     from tensorboard.compat.proto.event_pb2 import Event as _Event
+    from tensorboard.compat.proto.event_pb2 import TaggedRunMetadata as _TaggedRunMetadata
     from tensorboard.compat.proto.summary_pb2 import Summary as _Summary
     from tensorboard.summary.writer.event_file_writer import EventFileWriter as _EventFileWriter
 except ImportError as _error:
@@ -11,17 +12,16 @@ except ImportError as _error:
         "torch.utils.tensorboard needs the package tensorboard: pip install tensorboard", name="tensorboard"
     ) from _error
 
+import importlib as _importlib
 import os as _os
 import time as _time
 
 import numpy as _np
 
 
-def _made(what: str, *args):
+def _made(what: str, *args, module: str = "_summaries"):
     """What is written; the kinds of summaries are loaded when the first but a scalar is."""
-    from . import _summaries
-
-    return getattr(_summaries, what)(*args)
+    return getattr(_importlib.import_module(f".{module}", __package__), what)(*args)
 
 
 class SummaryWriter:
@@ -32,6 +32,8 @@ class SummaryWriter:
         self.log_dir = log_dir or _os.path.join("runs", stamp + comment)
         self._options = max_queue, flush_secs, filename_suffix
         self._file = None
+        self._runs: dict[str, SummaryWriter] = {}  # of add_scalars
+        self._embeddings: list = []
         self._writer()
 
     def _writer(self):
@@ -42,13 +44,24 @@ class SummaryWriter:
 
     def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False):
         """One number at a step."""
-        value = float(scalar_value)
-        self._add(_Summary(value=[_Summary.Value(tag=tag, simple_value=value)]), global_step, walltime)
+        if new_style:
+            made = _made("scalar", tag, scalar_value, new_style, double_precision)
+        else:
+            made = _Summary(value=[_Summary.Value(tag=tag, simple_value=float(scalar_value))])
+        self._add(made, global_step, walltime)
 
     def add_scalars(self, main_tag, tag_scalar_dict, global_step=None, walltime=None):
-        """Several numbers at a step, as main_tag/name."""
+        """Several numbers at a step for one chart: each is written as a run of its own below this one."""
+        walltime = walltime or _time.time()
         for name, value in tag_scalar_dict.items():
-            self.add_scalar(f"{main_tag}/{name}", value, global_step, walltime)
+            folder = f"{self.log_dir}/{main_tag.replace('/', '_')}_{name}"
+            if folder not in self._runs:
+                self._runs[folder] = SummaryWriter(folder, "", None, *self._options)
+            self._runs[folder].add_scalar(main_tag, value, global_step, walltime)
+
+    def add_tensor(self, tag, tensor, global_step=None, walltime=None):
+        """All numbers of a tensor."""
+        self._add(_made("tensor", tag, tensor), global_step, walltime)
 
     def add_histogram(self, tag, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None):
         """How many values lie in each bin."""
@@ -115,6 +128,44 @@ class SummaryWriter:
         counts = true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts
         self._add(_made("pr_curve_raw", tag, *counts, precision, recall, num_thresholds), global_step, walltime)
 
+    def add_video(self, tag, vid_tensor, global_step=None, fps=4, walltime=None):
+        """Films (N, T, C, H, W), side by side; floats are of 0 to 1, uint8 of 0 to 255."""
+        self._add(_made("video", tag, vid_tensor, fps), global_step, walltime)
+
+    def add_mesh(self, tag, vertices, colors=None, faces=None, config_dict=None, global_step=None, walltime=None):
+        """Points in space (N, points, 3), with colors, and triangles of the numbers of points."""
+        self._add(_made("mesh", tag, vertices, colors, faces, config_dict), global_step, walltime)
+
+    def add_custom_scalars(self, layout):
+        """How scalars are shown together: {category: {title: ["Multiline" or "Margin", tags]}}."""
+        self._add(_made("custom_scalars", layout), None, None)
+
+    def add_custom_scalars_multilinechart(self, tags, category="default", title="untitled"):
+        """Several scalars in one chart."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(self, tags, category="default", title="untitled"):
+        """A scalar between two others: the tags of the value, its lower and its upper bound."""
+        if len(tags) != 3:
+            raise AssertionError(f"Expected 3 tags, got {len(tags)}.")
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+    def add_embedding(self, mat, metadata=None, label_img=None, global_step=None, tag="default", metadata_header=None):
+        """Points (N, D) for TensorBoard's projector, with labels and pictures (N, C, H, W)."""
+        step = str(global_step or 0).zfill(5)
+        folder = f"{step}/{tag.replace('%', '%25').replace('/', '%2f').replace(chr(92), '%5c')}"
+        info = _made("embedding", self.get_logdir(), folder, f"{tag}:{step}", mat, metadata, label_img, metadata_header)
+        self._embeddings.append(info)
+        _made("write_projector", self.get_logdir(), self._embeddings)
+
+    def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
+        """The operators that a module calls for an input, by the modules that they are in."""
+        drawn, where = _made("graph", model, input_to_model, verbose, module="_module_graphs")
+        event = _Event(wall_time=_time.time(), graph_def=drawn.SerializeToString())
+        self._writer().add_event(event)
+        run = _TaggedRunMetadata(tag="step1", run_metadata=where.SerializeToString())
+        self._writer().add_event(_Event(wall_time=_time.time(), tagged_run_metadata=run))
+
     def add_hparams(self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None):
         """Hyperparameters and what came of them, as a run of its own below this one."""
         if not isinstance(hparam_dict, dict) or not isinstance(metric_dict, dict):
@@ -131,6 +182,10 @@ class SummaryWriter:
             event.step = int(step)
         self._writer().add_event(event)
 
+    def get_logdir(self) -> str:
+        """Where the file is."""
+        return str(self.log_dir)
+
     def __getattr__(self, name):
         if name.startswith("add_"):
             raise NotImplementedError(
@@ -142,12 +197,16 @@ class SummaryWriter:
         """Write what is waiting."""
         if self._file is not None:
             self._file.flush()
+        for run in self._runs.values():
+            run.flush()
 
     def close(self):
         """Write what is waiting and close the file; what is added later goes into another one."""
         if self._file is not None:
             self._file.close()
         self._file = None
+        for run in self._runs.values():
+            run.close()
 
     def __enter__(self):
         return self

@@ -2,6 +2,7 @@
 
 from .... import _missing
 from .compare import Colorize, Compare
+from .fuzzer import FuzzedParameter, FuzzedTensor, Fuzzer, ParameterAlias
 from .measurement import Measurement, TaskSpec, select_unit
 from .timer import Timer, timer
 
