@@ -148,6 +148,9 @@ def _convert_lower(ctx: LowerContext, x: Operand, *, dtype: np.dtype) -> Operand
             out=out,
             attrs="comparison_direction = #stablehlo<comparison_direction NE>",
         )
+    if x.aval.dtype == dt.bool_ and dtype in dt.INEXACT:
+        # Of a product with stablehlo.convert XLA makes a selection, in which 0 * inf is 0.
+        return ctx.op("stablehlo.select", x, ctx.full(out, 1), ctx.full(out, 0), out=out)
     if x.aval.dtype in dt.COMPLEX and dtype not in dt.COMPLEX:
         x = ctx.op("stablehlo.real", x, out=x.aval.with_dtype(dt.real_of(x.aval.dtype)))
     if dtype in _NARROW and x.aval.dtype != dt.float32:

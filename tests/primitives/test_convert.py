@@ -108,6 +108,16 @@ def test_floats_to_ints_saturate():
         assert unsigned.tolist() == [1, 0, 255, 0, 0, 255, 0]
 
 
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64, dt.bfloat16, dt.float16, dt.complex64], ids=str)
+def test_a_mask_made_numbers_multiplies(dtype):
+    """0 * inf is NaN, and no selection by the mask."""
+    x, mask = np.array([np.inf, np.nan, 2, -np.inf]).astype(dtype), np.array([False, False, False, True])
+    graph = graph_of(lambda x, mask: p.mul(x, p.convert(mask, dtype=dtype)), [x, mask])
+    for run in (evaluate, compiled):
+        found = np.asarray(run(graph, [x, mask])[0]).astype(np.complex64)
+        assert np.isnan(found[:2]).all() and found[2] == 0 and np.isinf(found[3].real)
+
+
 def test_ints_wrap():
     x = np.array([300, -1, 2**40 + 3])
     graph = graph_of(lambda x: p.convert(x, dtype=dt.uint8), [x])
