@@ -461,7 +461,14 @@ def _pow_lower(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
         return ctx.call(_pow_of_ints, x, y)[0]
     if x.aval.dtype in dt.COMPLEX:
         return ctx.call(_pow_of_complex, x, y)[0]
-    return elementwise_lower("stablehlo.power", same_dtype)(ctx, x, y)
+    power = elementwise_lower("stablehlo.power", same_dtype)(ctx, x, y)
+    return ctx.call(_pow_but_of_one, x, power)[0]
+
+
+def _pow_but_of_one(x: Value, power: Value) -> Value:
+    """1**y is 1; said so, for XLA takes log(x**y) for y log |x|, a number where x**y is negative or none."""
+    one = full(x.shape, 1, x.dtype)
+    return select(eq(x, one), one, power)
 
 
 def _pow_of_ints(x: Value, y: Value) -> Value:

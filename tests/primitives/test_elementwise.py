@@ -370,3 +370,12 @@ def test_large_choices_by_numpy(shape, dtype):
         expected = np.where(flags, of_x, of_y)
         np.testing.assert_array_equal(found, expected)
         assert found.dtype == dtype and found.tobytes() == expected.tobytes()  # signs of zeros, too
+
+
+@pytest.mark.parametrize("log", [p.log, p.log2, p.log10])
+def test_logarithms_of_negative_powers_are_no_numbers(log):
+    """XLA takes log(x**y) for y log |x|, also where a reshape is between."""
+    x, y = np.array([-1, -2, 3, -2], np.float32), np.array([-1, 3, 2, 0.5], np.float32)
+    graph = graph_of(lambda x, y: log(p.reshape(p.pow(x, y), shape=(2, 2))), [x, y])
+    for run in (evaluate, compiled):
+        assert np.isnan(run(graph, [x, y])[0]).tolist() == [[True, True], [False, True]]
