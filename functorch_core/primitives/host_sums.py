@@ -1,9 +1,9 @@
 """Sums by NumPy as products with ones: its own add the rows of a reduction one by one.
 
-float32, one thread, us, by np.add.reduce and like this: the last axis of 2,000 x 64 42 and 5, of 10,000 x 3 110 and 6; the
-middle one of 256 x 16 x 64 68 and 17, of 16 x 1,024 x 8 187 and 10; the first of 200 x 64 3.6 and 1.3. NaN, infinities and
-signs of zeros come out alike. A product adds up no more than LONG numbers one after the other; the sums of such
-pieces are added by NumPy.
+float32, one thread, us, by np.add.reduce and like this: the last axis of 2,000 x 64 42 and 5, of 10,000 x 3 110 and 6;
+the middle one of 256 x 16 x 64 68 and 17, of 16 x 1,024 x 8 187 and 10; the first of 200 x 64 3.6 and 1.3. NaN,
+infinities and signs of zeros come out alike. A product adds up no more than LONG numbers one after the other; the
+sums of such pieces are added by NumPy.
 """
 
 from __future__ import annotations
