@@ -60,7 +60,7 @@ class Traits:
     What it costs, for the engine's choice between NumPy and compiling:
     numpy: nanoseconds an element by NumPy, of float32 in the cache; 0 for a view, which touches none
     work: how many elements it handles, work(avals of operands, of results, params)
-    compiled: the part of that time that a program takes; 1 where it calls NumPy back
+    compiled: the part of that time that a program takes, or a function of params; 1 where it calls NumPy back
     compile: microseconds that XLA takes to compile it beyond an ordinary operation; a function as `work`
     where that depends on the operands
     repeats: how often it runs the graphs it holds, where no parameter `length` says so
@@ -83,7 +83,7 @@ class Traits:
     family: str  # one of FAMILIES: where the documentation lists it
     numpy: float = 0.12
     work: Callable[[Sequence[Aval], Sequence[Aval], Mapping[str, Any]], float] = largest
-    compiled: float = 0.2
+    compiled: float | Callable[[Mapping[str, Any]], float] = 0.2
     compile: float | Callable[[Sequence[Aval], Sequence[Aval], Mapping[str, Any]], float] = 0.0
     repeats: int = 1
     free: bool = False

@@ -96,7 +96,8 @@ def of_graph(graph: Graph) -> Cost:
         repeat = node.params.get("length", traits.repeats)
         call = NUMPY_CALL if traits.numpy else NUMPY_VIEW
         reference += call + work + repeat * sum(c.reference for c in inner)
-        fused += 0.3 * KERNEL + traits.compiled * work + repeat * sum(c.fused for c in inner)
+        part = traits.compiled(node.params) if callable(traits.compiled) else traits.compiled
+        fused += 0.3 * KERNEL + part * work + repeat * sum(c.fused for c in inner)
         compile_ += _compilation(graph, node) + sum(c.compile for c in inner)
         nodes += 1 + sum(c.nodes for c in inner)
     return Cost(reference, fused, compile_, nodes)

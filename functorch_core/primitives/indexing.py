@@ -20,6 +20,8 @@ from .batching import Axis, move_batch_axis
 from .structure import expand_dims, full, zeros
 from .windows import Windows, check_mode, inside_bounds, ints, inverse, rows_of, shift, wide_indices
 
+MANY = 1024  # indices
+
 # ---- gather --------------------------------------------------------------------------------------
 
 
@@ -110,9 +112,18 @@ def _gather_at(operand: Aval, indices: Aval, *, mode: str, fill_value: float | N
     stays = order == tuple(range(len(shape)))
     fill = default_fill(operand.dtype) if fill_value is None else fill_value
 
+    def clipped(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+        """Of rows as they are numbered: NumPy clips."""
+        x = x.reshape(table) if as_table is None else x.transpose(as_table).reshape(table)
+        out = np.asarray(x.take(i[..., 0].astype(np.int64, copy=False), axis=0, mode="clip")).reshape(shape)
+        return out if stays else out.transpose(order)
+
+    if mode != "fill" and stride == 1 and lines is None and limit == table[0] - 1:
+        return clipped
+
     def run(x: np.ndarray, i: np.ndarray) -> np.ndarray:
         starts = i[..., 0].astype(np.int64, copy=False)
-        places = inside = np.minimum(np.maximum(starts, 0), limit)
+        places = inside = _clipped(starts, limit)
         if stride != 1:
             places = places * stride
         if lines is not None:
@@ -125,6 +136,13 @@ def _gather_at(operand: Aval, indices: Aval, *, mode: str, fill_value: float | N
         return out if stays else out.transpose(order)
 
     return run
+
+
+def _clipped(starts: np.ndarray, limit: int) -> np.ndarray:
+    """In [0, limit]; to look whether they are takes a quarter of the time."""
+    if starts.size > MANY and starts.min() >= 0 and starts.max() <= limit:
+        return starts
+    return np.minimum(np.maximum(starts, 0), limit)
 
 
 @specialised(_gather_at)
@@ -254,11 +272,16 @@ def _read(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str
     return count if math.prod(params["slice_sizes"]) < ROW else count / 10
 
 
+def _compiled(params: Mapping[str, Any]) -> float:
+    """XLA copies a row as elements: 2,048 rows of 128 47 us for NumPy's 30, 4,096 of 512 1.4 ms for 0.5."""
+    return 0.2 if math.prod(params["slice_sizes"]) < ROW else 1.5
+
+
 ROW = 16  # elements that are read as one
 
 gather_p = Primitive(
     "gather",
-    traits=Traits(family="index", numpy=1.4, work=_read, conjugates=True, carries=True),
+    traits=Traits(family="index", numpy=1.4, work=_read, compiled=_compiled, conjugates=True, carries=True),
     shape=_gather_shape,
     reference=_gather_reference,
     lower=_gather_lower,

@@ -188,7 +188,14 @@ def _sort_reference(*xs: np.ndarray, dimension: int, num_keys: int, descending: 
         return [np.flip(out, dimension) if descending else out]
     last = [np.ascontiguousarray(np.moveaxis(x, dimension, -1)) for x in xs]
     order = _host_order([key for x in last[:num_keys] for key in _host_keys(x, descending)])
-    return [np.moveaxis(np.take_along_axis(x, order, -1), -1, dimension) for x in last]
+    return [np.moveaxis(_taken(x, order), -1, dimension) for x in last]
+
+
+def _taken(x: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """np.take_along_axis of the last one, which takes 2.5 times as long."""
+    n = x.shape[-1]
+    firsts = n * np.arange(math.prod(x.shape[:-1])).reshape(*x.shape[:-1], 1)
+    return np.asarray(x.reshape(-1).take(order + firsts))
 
 
 def _needs_keys(x: np.ndarray, stable: bool) -> bool:
@@ -317,7 +324,7 @@ def _top_k_reference(x: np.ndarray, *, k: int, largest: bool) -> tuple[np.ndarra
         n = x.shape[-1]
         whole = key.itemsize > 4 or 2 * k >= n
         order = _host_order([key])[..., :k] if whole else _low_half(_least(_packed(key, np.arange(n)), k))
-    return np.take_along_axis(x, order, -1), order
+    return _taken(x, order), order
 
 
 def _least(packed: np.ndarray, k: int) -> np.ndarray:
@@ -326,8 +333,8 @@ def _least(packed: np.ndarray, k: int) -> np.ndarray:
 
 
 def _top_by_chunks(x: np.ndarray, k: int, largest: bool) -> np.ndarray | None:
-    """The indices, looked for only in the k chunks with the best elements: 10 of 256 x 1000 in half the time, 50 of
-    16 x 50,000 in a fifth. None where that does not pay, and where an equal element may lie in another chunk."""
+    """The indices, looked for only in the k chunks with the best elements: 10 of 256 x 1000 in 0.27 ms for 0.47, 50 of
+    16 x 50,000 in 0.22 for 1.29. None where that does not pay, and where an equal element may lie in another chunk."""
     n = x.shape[-1]
     if not 0 < 16 * k <= n or x.size < LARGE or x.dtype.kind not in "fiu" or x.itemsize != 4:
         return None
@@ -335,11 +342,11 @@ def _top_by_chunks(x: np.ndarray, k: int, largest: bool) -> np.ndarray | None:
     count, rows = n // size, np.ascontiguousarray(x).reshape(-1, n)
     chunks = rows[:, : size * count].reshape(-1, size, count)
     best = (np.maximum if largest else np.fmin).reduce(chunks, axis=1)  # fmin: NaN is the largest
-    numbered = np.partition(_packed(_host_keys(best, largest)[0], np.arange(count)), (k - 1, k), axis=-1)
+    numbered = np.partition(_packed(_host_keys(best, largest)[0], np.arange(count)), k, axis=-1)  # (k - 1, k): 6 times
     inside = _low_half(numbered[:, :k, None]) + count * np.arange(size)
     rest = np.broadcast_to(np.arange(size * count, n), (len(rows), n - size * count))
     places = np.concatenate([inside.reshape(len(rows), -1), rest], axis=1)
-    found = np.take_along_axis(rows, places, 1)
+    found = _taken(rows, places)
     top = _least(_packed(_host_keys(found, largest)[0], places), k)
     if (numbered[:, k] >> np.uint64(32) <= top[:, -1] >> np.uint64(32)).any():
         return None

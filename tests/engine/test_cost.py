@@ -33,6 +33,15 @@ def test_a_gather_costs_what_it_reads_not_its_table():
     assert rows(1_000_000).fused == rows(100).fused
 
 
+def test_rows_at_indices_stay_with_numpy():
+    """XLA copies them element by element; single elements it reads quicker."""
+    table = (30_000, 512), F32
+    whole = estimate(lambda t, i: p.take(t, i, axis=0), table, ((4096,), I64))
+    single = estimate(lambda t, i: p.take_along_axis(t, i, axis=1), table, ((30_000, 20), I64))
+    assert whole.fused > whole.reference > 100
+    assert single.fused < single.reference / 2
+
+
 @pytest.mark.parametrize(
     "fun",
     [

@@ -346,3 +346,26 @@ ERRORS = [
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])
+@pytest.mark.parametrize("count", [5, 3000])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_reading_many_places_some_of_them_outside(axis, count, dtype):
+    rng = np.random.default_rng(count)
+    x = rng.standard_normal((40, 50, 3)).astype(np.float32)
+    inside = rng.integers(0, x.shape[axis], count).astype(dtype)
+    outside = inside.copy()
+    outside[::7] = 255 if dtype == np.uint8 else -1
+    outside[1::7] = 77
+    for i in (inside, outside):
+        clipped = np.clip(i.astype(np.int64), 0, x.shape[axis] - 1)
+        wanted = np.take(x, clipped, axis=axis)
+        graph = graph_of(lambda t, j: p.take(t, j, axis=axis), [x, i])
+        np.testing.assert_array_equal(Reference(graph)([x, i])[0], wanted)
+        filled = graph_of(lambda t, j: p.take(t, j, axis=axis, mode="fill"), [x, i])
+        where = (i == clipped).reshape((1,) * axis + (-1,) + (1,) * (2 - axis))
+        np.testing.assert_array_equal(Reference(filled)([x, i])[0], np.where(where, wanted, np.nan).astype(np.float32))
+    along = rng.integers(-5, 60, (40, count, 3))
+    graph = graph_of(lambda t, j: p.take_along_axis(t, j, axis=1), [x, along])
+    np.testing.assert_array_equal(Reference(graph)([x, along])[0], np.take_along_axis(x, np.clip(along, 0, 49), 1))
