@@ -16,8 +16,8 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval
-from ..core.blas import matmul_for
 from ..core.types import Function, Ints
+from ..xla.blas import matmul_for
 
 LONG = 256  # a float32 sum of rows one after the other is off by 1e-6 from about 4,000 on
 FEW = 64  # elements: so many take NumPy no time
