@@ -21,7 +21,7 @@ from ...core import dtypes as dt
 from ...engine.recorder import record, recorder_of
 from ...engine.signatures import bounded
 from ...ops.signature import LITERALS, fits
-from ..tape.apply import GraphOp, apply, apply_taped, apply_to
+from ..tape.apply import GraphOp, apply, apply_to
 from ..tape.modes import state as modes
 from ..tensors import types as _types
 from ..tensors.active import active
@@ -151,11 +151,7 @@ RUN = """
             return None
         if ({taped}) and modes.enabled:
             mask = ({mask})
-            how = found.ways.get(mask)
-            if how is None:
-                made = apply_to(found, ({operands}), ({values}), mask)
-            else:
-                made = apply_taped(found, how, ({operands}), ({values}))
+            made = (found.repeated.get(mask) or found.again(mask))({operands} {values})
         elif found.multiple:
             made = apply_to(found, ({operands}), ({values}), ())
         else:
@@ -257,7 +253,6 @@ NAMES: dict[str, Any] = {
     "PLAIN": PLAIN,
     "Tensor": Tensor,
     "active": active,
-    "apply_taped": apply_taped,
     "apply_to": apply_to,
     "fits": fits,
     "modes": modes,
