@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ...core.aval import Aval
 from ...engine import Unit
-from ...engine.recorder import record, record_one
+from ...engine.recorder import record, record_one, record_row
 from ..tape.apply import op_node
 from ..tape.modes import state
 from ..tape.node import Taped, sequence
@@ -107,14 +107,20 @@ def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
         how = known.how or known.taped()
         if how is None or state.watched or active.marks_inference:
             return None
-        made._value = record(how.forward, (value, *ints), 3) if ints else record_one(how.forward, value)
+        unit = how.forward
         node = _new(known.op.node_class)  # what OpNode(...) does: 0.3 us less
         node.edges, node.n_outputs, node.sequence, node.extras = (edge, *known.others), 1, next(sequence), None
         node.op, node.taped, node.versions = known.op, how, ()
         node.saved = [(value, *ints)[i] for i in how.saved_inputs] if how.saved_inputs else ()
         made._ge = node, 0
     else:
-        made._value = record(known.unit, (value, *ints), 3) if ints else record_one(known.unit, value)
+        unit = known.unit
+    if not ints:
+        made._value = record_one(unit, value)
+    elif len(ints) == 1:
+        made._value = record_row(unit, value, ints[0])
+    else:
+        made._value = record(unit, (value, *ints), 3)
     view = made._view = _new(Alias)
     view.cell, view.seen, view.untracked = cell, cell.version, alias.untracked
     chain = alias.chain
