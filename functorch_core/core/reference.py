@@ -243,7 +243,7 @@ class _Builder:
             return
         run = _thinly(node, avals[node.inputs[0]]) if thin else function_of(node, [avals[s] for s in node.inputs])
         if node is self.into:
-            run = node.primitive.rule("reference").into
+            run = node.primitive.rule("reference").into  # type: ignore[attr-defined]
         outs = [avals[s] for s in node.outputs]
         for s in node.outputs:
             self._new(s)
