@@ -41,7 +41,7 @@ class Seen:
     `by_strides` says that it is so of contiguous tensors only, `contiguous` whether of such a tensor the view is, too.
     """
 
-    __slots__ = ("lenses", "ints", "others", "op", "unit", "permuting", "by_strides", "contiguous", "how")
+    __slots__ = ("lenses", "ints", "others", "op", "unit", "permuting", "by_strides", "contiguous", "how", "saves_ints")
 
     def __init__(self, lens: Lens, a: Aval, by_strides: bool = False):
         kind = KINDS[lens.kind]
@@ -57,6 +57,7 @@ class Seen:
         if self.how is None:
             how = self.op.taped((True, *[False] * len(self.others)))
             self.how = False if how is None or how.forward.multiple or how.saved_outputs else how
+            self.saves_ints = bool(self.how) and how.saved_inputs == tuple(range(1, 1 + len(self.others)))
         return self.how or None
 
 
@@ -109,9 +110,13 @@ def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
             return None
         unit = how.forward
         node = _new(known.op.node_class)  # what OpNode(...) does: 0.3 us less
-        node.edges, node.n_outputs, node.sequence, node.extras = (edge, *known.others), 1, next(sequence), None
+        node.edges, node.n_outputs, node.extras = (edge, *known.others) if ints else (edge,), 1, None
+        node.sequence = next(sequence)
         node.op, node.taped, node.versions = known.op, how, ()
-        node.saved = [(value, *ints)[i] for i in how.saved_inputs] if how.saved_inputs else ()
+        if known.saves_ints:
+            node.saved = [*ints]
+        else:
+            node.saved = [(value, *ints)[i] for i in how.saved_inputs] if how.saved_inputs else ()
         made._ge = node, 0
     else:
         unit = known.unit
