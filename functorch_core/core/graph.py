@@ -196,7 +196,7 @@ def dce(graph: Graph, keep: Sequence[bool] | None = None) -> Graph:
     outputs = [s for s, k in zip(graph.outputs, keep or [True] * len(graph.outputs)) if k]
     needed, nodes = set(outputs), []
     for node in reversed(graph.nodes):
-        if node.primitive.effect or has_effect(node) or needed.intersection(node.outputs):
+        if not needed.isdisjoint(node.outputs) or has_effect(node):
             nodes.append(node)
             needed.update(node.inputs)
     return Graph(graph.name, graph.inputs, nodes[::-1], outputs, graph.avals)

@@ -55,6 +55,28 @@ def specialised(at: Function) -> Function:
     return attach
 
 
+def written_in_place(into: Function) -> Function:
+    """Decorator of a reference rule that copies its first operand and writes to the copy: `into` is the same in the
+    operand's own memory."""
+
+    def attach(rule: Function) -> Function:
+        rule.into = into  # type: ignore[attr-defined]  # an attribute of a function
+        return rule
+
+    return attach
+
+
+def updating(graph: Graph) -> tuple[Node, int] | None:
+    """The node that makes the graph's one result by writing to a copy of an input that nothing else uses, and which
+    input that is; None if the graph is not like that."""
+    made = [n for n in graph.nodes if n.outputs == graph.outputs]
+    if len(graph.outputs) != 1 or not made or not hasattr(made[0].primitive.rule("reference"), "into"):
+        return None
+    source = made[0].inputs[0]
+    uses = sum([list(n.inputs).count(source) for n in graph.nodes])
+    return (made[0], list(graph.inputs).index(source)) if source in graph.inputs and uses == 1 else None
+
+
 def function_of(node: Node, avals: Sequence[Aval]) -> Function:
     """A node's reference rule as a function of arrays alone."""
     rule, params = node.primitive.rule("reference"), node.params
@@ -111,17 +133,18 @@ def _converting(run: Function, avals: list[Aval], multiple: bool) -> Function:
 
 
 class Reference:
-    """A graph's steps; call it with host arrays, get a list of host arrays."""
+    """A graph's steps; call it with host arrays, get a list of host arrays. `into`: the node that makes the result
+    writes to its first operand (see `updating`)."""
 
     __slots__ = ("n_inputs", "rest", "steps", "outputs", "run")
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, into: Node | None = None) -> None:
         self.n_inputs = len(graph.inputs)
         self.steps: list[Step]
         self.rest: list[Any]  # the constants
         self.outputs: list[int]
         self.run: Function | None = None  # the steps as a function, after the first run
-        _Builder(graph, self)
+        _Builder(graph, self, into)
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs. (NumPy's warnings are the caller's: np.errstate once around many calls.)"""
@@ -194,8 +217,9 @@ def _written(
 class _Builder:
     """Writes the steps of a graph: inputs come first in the list of arrays, then constants."""
 
-    def __init__(self, graph: Graph, program: Reference) -> None:
-        self.graph = graph = by_complex64(opened(graph))
+    def __init__(self, graph: Graph, program: Reference, into: Node | None = None) -> None:
+        self.graph = graph = graph if into is not None else by_complex64(opened(graph))
+        self.into = into
         self.place = {slot: i for i, slot in enumerate(graph.inputs)}
         self.n_inputs = program.n_inputs
         self.rest: list[Any] = []
@@ -218,6 +242,8 @@ class _Builder:
             self.place[node.outputs[0]] = args[0]
             return
         run = _thinly(node, avals[node.inputs[0]]) if thin else function_of(node, [avals[s] for s in node.inputs])
+        if node is self.into:
+            run = node.primitive.rule("reference").into  # type: ignore[attr-defined]
         outs = [avals[s] for s in node.outputs]
         for s in node.outputs:
             self._new(s)

@@ -26,6 +26,7 @@ BUFFER = 1.0  # an input of a program, or a result
 # Compiling: a program, and a node of it. What primitives cost besides, their traits say. An op that a program
 # has a further time costs a part: 0.95 s for 657 ops of 24 kinds, where 24 once would be 0.4 s.
 COMPILE_PROGRAM, COMPILE_NODE, AGAIN = 20_000.0, 1_500.0, 0.12
+COMPILE_NUMBER = 400.0  # a packed Python number: 0.13 s for 400, three nodes each
 REFERENCE_LIMIT = 20_000.0  # microseconds; an op beyond this is compiled when cold, too
 
 
@@ -43,7 +44,7 @@ class Cost(NamedTuple):
         return self.reference < REFERENCE_LIMIT
 
 
-def _work(graph: Graph, node: Node) -> float:
+def work_of(graph: Graph, node: Node) -> float:
     """Microseconds that NumPy spends on the elements of one node."""
     traits, avals = node.primitive.traits, graph.avals
     if not traits.numpy:
@@ -92,7 +93,7 @@ def of_graph(graph: Graph) -> Cost:
     nodes = 0
     for node in graph.nodes:
         inner = [of_graph(g) for g in subgraphs(node)]
-        traits, work = node.primitive.traits, _work(graph, node)
+        traits, work = node.primitive.traits, work_of(graph, node)
         repeat = node.params.get("length", traits.repeats)
         call = NUMPY_CALL if traits.numpy else NUMPY_VIEW
         reference += call + work + repeat * sum(c.reference for c in inner)

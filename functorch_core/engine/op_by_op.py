@@ -27,6 +27,7 @@ from .value import Value
 
 MAX_SCHEDULES = 1024
 SHORT = 64  # calls; of longer schedules making a function of them would cost milliseconds
+COPIED = 20.0  # microseconds of copies that a function may make where a schedule writes in place
 LIVE, UNUSED = sys.maxsize, -1
 
 
@@ -51,6 +52,7 @@ class Schedule(NamedTuple):
     n_results: int
     on_host: bool  # all by NumPy
     ops: dict[str, int]  # what to count
+    spared: float  # see `spared`
 
     @property
     def is_function(self) -> bool:
@@ -59,6 +61,7 @@ class Schedule(NamedTuple):
         return (
             self.on_host
             and len(self.calls) <= SHORT
+            and self.spared < COPIED
             and not any(c.unit.effect or calls_back(c.unit.graph) for c in self.calls)
         )
 
@@ -126,6 +129,7 @@ def run_schedule(schedule: Schedule, recording: Recording) -> None:
                         outs,
                         recording.sources[2 * position : 2 * position + 2],
                     )
+                outs = None  # env alone holds them: see HOLDERS
                 for i in frees:
                     env[i] = None
     except Exception as error:
@@ -159,7 +163,7 @@ def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device: 
     on_host = [tier == "reference" or tier == "cheapest" and _by_numpy(unit, device) for unit, _ in calls]
     all_on_host = all(on_host)
     found: list[Call] = []
-    first = base
+    first, not_copied = base, 0.0
     for i, (unit, codes) in enumerate(calls):
         args = []
         for c in codes:
@@ -172,13 +176,14 @@ def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device: 
         if unit.effect or max(last[first - base : first - base + n], default=UNUSED) != UNUSED:
             frees = tuple({base + c for c in codes if c >= 0 and last[c] == i})
             run = _runner(unit, on_host[i], all_on_host, device)
+            if on_host[i] and _overwrites(unit, codes, last, i):
+                run, not_copied = _overwriting(unit, run), not_copied + unit.overwriting.spared  # type: ignore
             found.append(Call(run, tuple(args), first, n, frees, i, unit))
         first += n
     by_numpy = sum(on_host[c.position] for c in found)
     ops = {"reference_ops": by_numpy, "op_runs": len(found) - by_numpy}
-    return Schedule(
-        found, [(s, base + s) for s in live], base, n_results, all_on_host, {k: v for k, v in ops.items() if v}
-    )
+    counted, kept = {k: v for k, v in ops.items() if v}, [(s, base + s) for s in live]
+    return Schedule(found, kept, base, n_results, all_on_host, counted, not_copied)
 
 
 def calls_back(graph: Graph) -> bool:
@@ -197,6 +202,52 @@ def _runner(unit: Unit, on_host: bool, all_on_host: bool, device: Any) -> Functi
     if all_on_host:
         return unit.reference
     return lambda args: unit.reference([_as_array(a) for a in args])
+
+
+def spared(recording: Recording, live: tuple[int, ...]) -> float:
+    """Microseconds of copies that NumPy need not make because it writes in place; an estimate."""
+    calls = list(recording.calls())
+    if not any([unit.overwriting for unit in {unit for unit, _ in calls}]):
+        return 0.0
+    last = _last_uses(calls, live, len(recording.values))
+    return sum([c[0].overwriting.spared for i, c in enumerate(calls) if _overwrites(*c, last, i)])  # type: ignore
+
+
+def _overwrites(unit: Unit, codes: list[int], last: list[int], i: int) -> bool:
+    """Whether the i-th call may write over an operand: a result of the recording that nobody needs after it."""
+    found = unit.overwriting
+    if found is None:
+        return False
+    code = codes[found.operand]
+    return code >= 0 and last[code] == i and codes.count(code) == 1
+
+
+def _overwriting(unit: Unit, otherwise: Function) -> Function:
+    """What computes a call in the memory of an operand, where only the env and the arguments have a part in it."""
+    operand, reference, _ = unit.overwriting  # type: ignore[misc]  # it has one
+
+    def run(args: list[Any]) -> Any:
+        if settings.debug_nans or _holders(args[operand]) > HOLDERS or not _is_own(args[operand]):
+            return otherwise(args)
+        return reference([_as_array(a) for a in args])
+
+    return run
+
+
+def _is_own(x: Any) -> bool:
+    return x.__class__ is np.ndarray and x.flags.owndata and x.flags.writeable
+
+
+def _holders(x: Any) -> int:
+    return sys.getrefcount(x)
+
+
+def _of_one(env: list[Any]) -> int:
+    args = [env[0]]
+    return _holders(args[0])
+
+
+HOLDERS = _of_one([np.empty(1)])  # of an array that only the env and the arguments of a call refer to
 
 
 def _last_uses(calls: list[tuple[Unit, list[int]]], live: tuple[int, ...], n_values: int) -> list[int]:

@@ -31,7 +31,7 @@ from .compiling import Program, compile_graph
 from .errors import out_of_memory
 from .history import place_of, sequences
 from .modes import log, settings
-from .op_by_op import Schedule, run_on_host, run_schedule, run_units, schedule_of
+from .op_by_op import Schedule, run_on_host, run_schedule, run_units, schedule_of, spared
 from .recorder import SCALAR, Recording, hooks
 from .stats import count
 from .units import SCALAR_AVALS, Unit
@@ -44,6 +44,7 @@ MAX_PLAN_OPS = 1 << 15  # the same by recorded ops, of each of which a plan keep
 MAX_PROGRAM_OPS = 1 << 15  # the same for programs, by recorded ops: XLA keeps about 20 KB for one
 DONATE_BYTES = 1 << 16  # smaller inputs are not worth a key of their own
 DIRECT = 0.4  # compiled at once if programs for its ops would cost this much of its price
+COPIES = 0.2  # of the time of a copy by NumPy, what a program takes for it; see Traits.compiled
 FAMILIAR = 4  # from this sighting on, what NumPy computes is one function (0.1 ms an op to make: long ones later)
 SOON, MAX_SOON = 200, 6  # what would be compiled within 200 sightings is at the sixth: in a loop's first ten steps
 
@@ -279,7 +280,9 @@ def _plan_of(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Devic
     if plan is None:
         units = [unit for unit, _ in recording.calls()]
         brief = sum(u.cost.fused for u in units) < BRIEF
-        plan = Plan(*threshold_of(units, len(key[1]) + len(recording.inputs)), brief, len(units), _ends(recording))
+        buffers, numbers = len(key[1]) + len(recording.inputs), len(recording.floats) + len(recording.ints)
+        when = threshold_of(units, buffers, numbers, spared(recording, key[1]))
+        plan = Plan(*when, brief, len(units), _ends(recording))
         count("plans")
         with _lock:
             plan = _plans.setdefault(key, plan)
@@ -318,20 +321,20 @@ def _ends(recording: Recording) -> list[Any]:
     return recording.sources[:2] + recording.sources[-2:]
 
 
-def threshold_of(units: list[Unit], buffers: int = 0) -> tuple[float, float]:
-    """At which sightings a recording of these units, with so many inputs and results, starts to be compiled
-    and must be: infinite if it never pays.
+def threshold_of(units: list[Unit], buffers: int = 0, numbers: int = 0, in_place: float = 0.0) -> tuple[float, float]:
+    """At which sightings a recording of these units, with so many inputs and results and packed numbers, starts to be
+    compiled and must be: infinite if it never pays. `in_place`: copies that the ops' time has and nobody makes.
 
     The quicker a program is than its ops, the less of its price must have been lost: 1/16 of it where it
     takes a quarter of the time, 1/4 where it takes half. Where it takes more than half, the ops go on
     beside the compiler, for as many sightings as take twice as long; elsewhere the last one waits.
     """
     costs = [u.cost for u in units]
-    reference = sum(c.reference for c in costs)
-    fused = sum(c.fused for c in costs) + cost.EXECUTE + cost.BUFFER * buffers
+    reference = sum(c.reference for c in costs) - in_place
+    fused = sum(c.fused for c in costs) - COPIES * in_place + cost.EXECUTE + cost.BUFFER * buffers
     if reference <= fused:
         return math.inf, math.inf
-    price = price_of(units)
+    price = price_of(units) + cost.COMPILE_NUMBER * numbers
     if _cold_compilation(units) > DIRECT * price:
         return 1.0, 1.0
     gain, beside = reference / fused, 2 * price / reference

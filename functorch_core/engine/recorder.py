@@ -315,7 +315,7 @@ def record_some(unit, {x}):
         recording = start()
     values = recording.values
     try:
-        recording.signature += (unit, {slots})
+        recording.signature += (unit, {slots}){packed}
         frame = _getframe({inner})
         while is_internal(frame.f_code.co_filename):
             frame = frame.f_back
@@ -332,11 +332,16 @@ def record_some(unit, {x}):
 """
 
 
-def recorder_of(n: int, inner: int) -> Function:
-    """A function of a unit of one result and n values, which is record() of these; `inner` as there."""
-    names = [f"x{i}" for i in range(n)]
+def recorder_of(n: int, inner: int, n_ints: int = 0) -> Function:
+    """A function of a unit of one result, n values and n_ints Python ints: record() of these; `inner` as there."""
+    names, ints = [f"x{i}" for i in range(n)], [f"i{i}" for i in range(n_ints)]
     slots = [f"{x}.slot if {x}.recording is recording else recording.input({x})" for x in names]
-    text = _RECORD.format(x=", ".join(names), slots=", ".join(slots) + ",", inner=inner)
+    text = _RECORD.format(
+        x=", ".join(names + ints),
+        slots=", ".join(slots + [f"{SCALAR - 1}"] * n_ints) + ",",
+        packed=f"; recording.ints += ({', '.join(ints)},)" if ints else "",
+        inner=inner,
+    )
     found: dict[str, Function] = {}
     exec(compile(text, __file__, "exec"), globals(), found)  # under this file's name, which is internal
     return found["record_some"]
@@ -462,7 +467,8 @@ def period(ids: Sequence[int]) -> int:
 
 
 record_pair = recorder_of(2, 2)  # of binary operators (0.4 us)
-record_one = recorder_of(1, 3)  # of views, called by two functions of the library's
+# Of views, called by two functions of the library's: x.view(16) and x[1].
+record_one, record_row = recorder_of(1, 3), recorder_of(1, 3, 1)
 
 
 def flush(why: str = "asked for", tier: str | None = None) -> None:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import itertools
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.aval import Aval, aval
 from ..core.graph import Graph, cse, dce, graph_has_effect
 from ..core.primitive import Primitive
-from ..core.reference import Reference, reference_of
+from ..core.reference import Reference, reference_of, updating
 from ..core.trace import Builder
 from ..core.types import Function
 from ..xla.device import Device
@@ -25,6 +25,22 @@ _ids = itertools.count()
 
 # The avals in which Python scalars come as operands: the widest of their kind, cast in the graph.
 SCALAR_AVALS = {int: aval((), np.dtype("int64")), float: aval((), np.dtype("float64"))}
+
+
+class Overwriting(NamedTuple):
+    """An op by NumPy in the memory of an operand: of which, how, and the microseconds of a copy that it spares."""
+
+    operand: int
+    reference: Reference
+    spared: float
+
+
+def _overwriting(graph: Graph) -> Overwriting | bool:
+    found = updating(graph)
+    if found is None:
+        return False
+    node, operand = found
+    return Overwriting(operand, Reference(graph, into=node), cost.work_of(graph, node))
 
 
 class Unit:
@@ -44,6 +60,7 @@ class Unit:
         "_cost",
         "_program",
         "_reference",
+        "_overwriting",
     )
 
     def __init__(self, graph: Graph, name: str, multiple: bool) -> None:
@@ -55,6 +72,7 @@ class Unit:
         self._cost: cost.Cost | None = None
         self._program: Program | None = None
         self._reference: Reference | None = None
+        self._overwriting: Overwriting | bool | None = None
         self.ranges: list[Any] | None = None
         self.at_once: Function | None = None
         signatures.made_one()
@@ -76,6 +94,13 @@ class Unit:
         if self._reference is None:
             self._reference = reference_of(self.graph)
         return self._reference
+
+    @property
+    def overwriting(self) -> Overwriting | None:
+        """How NumPy computes it in the memory of an operand; None if it cannot."""
+        if self._overwriting is None:
+            self._overwriting = _overwriting(self.graph)
+        return self._overwriting or None  # type: ignore[return-value]  # False: it was looked for
 
     @property
     def has_program(self) -> bool:

@@ -14,7 +14,7 @@ from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import LowerContext, Operand
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import Linear, Primitive
-from ..core.reference import specialised
+from ..core.reference import specialised, written_in_place
 from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
 from .batching import Axis, all_at_front, move_batch_axis
@@ -449,10 +449,14 @@ def _dynamic_update_slice_shape(x: Aval, update: Aval, *starts: Aval) -> Aval:
     return x
 
 
+def _update_slice(x: np.ndarray, update: np.ndarray, *starts: np.ndarray) -> np.ndarray:
+    x[_part(x, starts, np.shape(update))] = update
+    return x
+
+
+@written_in_place(_update_slice)
 def _dynamic_update_slice_reference(x: np.ndarray, update: np.ndarray, *starts: np.ndarray) -> np.ndarray:
-    out = np.array(x)
-    out[_part(x, starts, update.shape)] = update
-    return out
+    return _update_slice(np.array(x), update, *starts)
 
 
 def _dynamic_update_slice_lower(ctx: LowerContext, x: Operand, update: Operand, *starts: Operand) -> Operand:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from xml.etree import ElementTree
 
@@ -14,7 +15,7 @@ from functorch_core.core.dtypes import float32, promote
 from functorch_core.core.errors import LeakError
 from functorch_core.core.graph import Graph, Literal, Node, cse, dce, used_inputs, validate
 from functorch_core.core.lowering import lower
-from functorch_core.core.trace import evaluate, run, trace, trace_closed
+from functorch_core.core.trace import Builder, evaluate, run, trace, trace_closed
 
 VECTOR = aval((3,), float32)
 
@@ -146,3 +147,25 @@ def test_promotion(a, b, wanted):
 
     for x, y in ((a, b), (b, a)):
         assert promote(canonical(x), canonical(y)) == canonical(wanted)
+
+
+def line_of(call) -> int:
+    return call.__code__.co_firstlineno
+
+
+def test_a_node_knows_the_line_of_the_user_that_made_it():
+    def inner(x):
+        y = p.sin(x)
+        return [p.cos(y)]
+
+    graph = trace_closed(inner, [VECTOR])
+    assert [n.source[1:] for n in graph.nodes] == [(line_of(inner) + 1, "inner"), (line_of(inner) + 2, "inner")]
+    lines = []
+    with Builder() as builder:  # entered by the user, whose lines differ
+        x = builder.input(VECTOR)
+        for make in (p.sin, p.cos):
+            lines.append(sys._getframe().f_lineno + 1)
+            x = make(x)
+        lines.append(sys._getframe().f_lineno + 1)
+        x = p.tanh(x)
+    assert [n.source[1] for n in builder.nodes] == lines

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
 
 import functorch_core as fc
-from functorch_core import engine
+from functorch_core import engine, torch
 from functorch_core import primitives as p
 from functorch_core.core.aval import aval
 from functorch_core.core.trace import trace_closed
@@ -136,3 +137,46 @@ def test_a_compiled_program_is_reached_within_ten_sightings():
 def test_a_checkpointed_function_costs_what_its_graph_costs():
     plain, kept = (fc.make_jaxpr(f)(np.ones(100_000, np.float32)) for f in (fc.sin, fc.checkpoint(fc.sin)))
     assert cost.of_graph(kept).reference < 1.1 * cost.of_graph(plain).reference
+
+
+def written(n: int, times: int, keep=None):
+    """A large tensor into which numbers are written one by one, and what was kept on the way."""
+    x, kept = torch.zeros(n, n) + 1, []
+    for i in range(times):
+        x[i % n, (7 * i) % n] = float(i)
+        if keep is not None:
+            kept.append(keep(x))
+    return x, kept
+
+
+@pytest.mark.parametrize(
+    "keep", [None, lambda x: x + 0, lambda x: x[2:4] * 2, lambda x: x.T.clone(), lambda x: x.clone()]
+)
+def test_writes_by_numpy_are_in_place_where_nobody_sees_it(keep):
+    import torch as reference
+
+    def told(lib):
+        x, kept = lib.zeros(40, 40) + 1, []
+        for i in range(30):
+            x[i % 40, (7 * i) % 40] = float(i)
+            x[3:5] = x[4:6] * 1
+            if keep is not None:
+                kept.append(keep(x))
+        return [y.numpy() for y in (x, *kept)]
+
+    for tier in ("auto", "reference"):
+        with engine.forced_tier(tier):
+            for mine, other in zip(told(torch), told(reference), strict=True):
+                np.testing.assert_array_equal(mine, other)
+
+
+def test_writes_in_place_copy_nothing_and_are_not_compiled_for_what_they_do_not_cost():
+    n, times = 1024, 300
+    before = engine.stats()["compiles"]
+    tracemalloc.start()
+    for _ in range(3):
+        written(n, times)[0].sum().item()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert engine.stats()["compiles"] == before
+    assert peak < 6 * n * n * 4

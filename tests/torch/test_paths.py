@@ -21,6 +21,7 @@ CALLS = {
     "number": lambda lib, x: (x.clamp(0, 2.5), x.clamp(-0.0, 3), x.add(2), x.add(2.0), x.add(-0.0), x.add(7, alpha=3)),
     "what is no number": lambda lib, x: x.masked_fill(x > 1, math.nan),
     "static float": lambda lib, x: lib.nn.functional.layer_norm(x, (3,), x[0], None, 1e-3),
+    "operators": lambda lib, x: (x * 2.5, x * x, x + x.detach(), x.detach() / x, x - 1, x * 7, 3 - x),
     "nothing": lambda lib, x: (lib.nn.functional.linear(x, x), lib.nn.functional.linear(x, x, None)),
     "permuted": lambda lib, x: (x.T @ x, x.T.softmax(0), lib.add(x.T, x)),
     "dtype": lambda lib, x: (x.sum(0, dtype=lib.float64), lib.arange(3).sum(0)),
@@ -50,6 +51,34 @@ def test_as_pytorch(name, on_tape):
     for mine, other in zip(told(torch, CALLS[name], on_tape), told(reference, CALLS[name], on_tape), strict=True):
         np.testing.assert_allclose(mine[0], other[0], rtol=2e-5, atol=1e-6)
         assert mine[1:] == other[1:]
+
+
+SAVING = {
+    "operands": lambda x, y: x * y,
+    "an operand that is on no tape": lambda x, y: x * y.detach(),
+    "the result": lambda x, y: x.exp(),
+    "nothing": lambda x, y: x + y,
+    "a number": lambda x, y: x * 2.5,
+}
+
+
+@pytest.mark.parametrize("name", SAVING)
+def test_what_is_saved_may_not_be_written_to(name):
+    def told(lib):
+        found = []
+        for _ in range(TIMES):
+            for written in range(3):
+                x, y = (lib.tensor([1.0, 2], requires_grad=True) + 0 for _ in range(2))
+                made = SAVING[name](x, y)
+                (x, y, made)[written].detach().mul_(2)
+                try:
+                    made.sum().backward()
+                    found.append("fine")
+                except RuntimeError as error:
+                    found.append(str(error)[:60])
+        return found
+
+    assert told(torch) == told(reference)
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")

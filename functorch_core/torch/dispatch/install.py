@@ -11,7 +11,6 @@ from ...array.array import Array
 from ...engine.recorder import record, record_pair
 from ...engine.units import SCALAR_AVALS
 from ...ops.signature import LITERALS, fits
-from ..tape.apply import apply_pair, apply_to
 from ..tape.modes import state as modes
 from ..tensors.active import active
 from ..tensors.base import Tensor, add_members
@@ -21,6 +20,7 @@ from .overrides import DeclinedError, activate
 from .view_op import ViewOp
 
 _new = object.__new__
+ONLY, FIRST = (True,), (True, False)  # which operands are on the tape
 
 
 def install(namespace: dict):
@@ -137,18 +137,17 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
                     tensor = _new(Tensor)
                     tensor._value = record_pair(found.unit, x, y)
                     return tensor
-            elif not modes.watched:
-                how = found.simple.get((on_tape, other_on_tape))
-                if how is not None:
-                    return apply_pair(found, how, self, other, x, y)
+            else:
+                mask = on_tape, other_on_tape
+                return (found.repeated.get(mask) or found.again(mask))(self, other, x, y)
         elif cls in SCALAR_AVALS and x is not None and not (active.marks_inference or active.births):
             packed = other not in LITERALS and other != 0 and (cls is float or fits(other))
             found = known.get((x.aval, cls) if packed else (x.aval, cls, other))
             if found is not None:
                 if self._ge is not None and modes.enabled:
                     if packed:
-                        return apply_to(found, (self, other), (x, other), (True, False))
-                    return apply_to(found, (self,), (x,), (True,))
+                        return (found.repeated.get(FIRST) or found.again(FIRST))(self, other, x, other)
+                    return (found.repeated.get(ONLY) or found.again(ONLY))(self, x)
                 tensor = _new(Tensor)
                 tensor._value = record(found.unit, (x, other) if packed else (x,), 2)
                 return tensor

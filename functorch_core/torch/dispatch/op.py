@@ -280,7 +280,6 @@ class TorchOp:
         cls = y.__class__
         if n_operands == 2 and _is_plain_float(y):
             remember(self.known, (x._value.aval, y._value.aval), op)
-            op.remember_simple()
         elif cls in SCALAR_AVALS and fits(y) and self.slots[1] is not None and self.slots[1].name == "Operand":
             if is_packed(y) and n_operands == 2:
                 remember(self.known, (x._value.aval, cls), op)

@@ -14,6 +14,7 @@ avals and arguments, and records it. Its text follows from the pattern alone, so
 from __future__ import annotations
 
 import functools
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ from ...core import dtypes as dt
 from ...engine.recorder import record, recorder_of
 from ...engine.signatures import bounded
 from ...ops.signature import LITERALS, fits
-from ..tape.apply import GraphOp, apply, apply_taped, apply_to
+from ..tape.apply import GraphOp, apply, apply_to
 from ..tape.modes import state as modes
 from ..tensors import types as _types
 from ..tensors.active import active
@@ -38,6 +39,7 @@ INTS = {int}
 
 # What an argument is, by its slot and class.
 TENSOR, LIST, STATIC, TRUTH, FLOAT, SIZES, INT_NUMBER, FLOAT_NUMBER, NOTHING = "TLSBFIifN"
+PAIR = "P"  # a list of two tensors, which is written out
 
 
 def path_of(op, args: tuple, kwargs: dict) -> Path | None:
@@ -136,6 +138,10 @@ READ_LIST = """
             k{i}.append(v.aval)
             if y._ge is not None:
                 taped = True"""
+READ_PAIR = f"""
+        x{{i}}a, x{{i}}b = x{{i}}
+        if x{{i}}a.__class__ not in PLAIN or x{{i}}b.__class__ not in PLAIN:
+            return None{READ.replace("{i}", "{i}a")}{READ.replace("{i}", "{i}b")}"""
 READ_NUMBER = """
         if {refused}:
             return None
@@ -144,18 +150,13 @@ REFUSE = """
         if {refused}:
             return None"""
 RUN = """
-    def run({arguments}):
         permuted = taped = False{read}
         found = seen.get({key})
         if found is None:
             return None
         if ({taped}) and modes.enabled:
             mask = ({mask})
-            how = found.ways.get(mask)
-            if how is None:
-                made = apply_to(found, ({operands}), ({values}), mask)
-            else:
-                made = apply_taped(found, how, ({operands}), ({values}))
+            made = (found.repeated.get(mask) or found.again(mask))({operands} {values})
         elif found.multiple:
             made = apply_to(found, ({operands}), ({values}), ())
         else:
@@ -190,6 +191,8 @@ def _reading(kind: str, looking: bool) -> str:
         return "" if looking else READ
     if kind == LIST:
         return LOOK_LIST if looking else READ_LIST
+    if kind == PAIR:
+        return READ_PAIR
     if kind in (INT_NUMBER, FLOAT_NUMBER):
         return READ_NUMBER.replace("{refused}", REFUSED[kind])
     return REFUSE.replace("{refused}", REFUSED[kind]) if kind in REFUSED else ""
@@ -199,14 +202,16 @@ def _reading(kind: str, looking: bool) -> str:
 PARTS = {
     TENSOR: ("v{i}.aval", "x{i}._value.aval if x{i}._level is None else x{i}._level.aval", "v{i}", "x{i}"),
     LIST: ("tuple(k{i})", "tuple(k{i})", "*v{i}", "*x{i}"),
+    PAIR: ("(v{i}a.aval, v{i}b.aval)", "", "v{i}a, v{i}b", "x{i}a, x{i}b"),
     INT_NUMBER: ("k{i}", "k{i}", "*v{i}", "*v{i}"),
     FLOAT_NUMBER: ("k{i}", "k{i}", "*v{i}", "*v{i}"),
     **dict.fromkeys((STATIC, TRUTH, FLOAT, SIZES), ("x{i}", "x{i}", "", "")),
     NOTHING: ("", "", "", ""),
 }
-ON_TAPE = {TENSOR: "x{i}._ge is not None", LIST: "taped"}
+ON_TAPE = {TENSOR: "x{i}._ge is not None", LIST: "taped", PAIR: "x{i}a._ge is not None or x{i}b._ge is not None"}
 MASKS = {
     TENSOR: "x{i}._ge is not None",
+    PAIR: "x{i}a._ge is not None, x{i}b._ge is not None",
     LIST: "*[y._ge is not None for y in x{i}]",
     INT_NUMBER: "*[False for _ in v{i}]",
     FLOAT_NUMBER: "*[False for _ in v{i}]",
@@ -221,9 +226,8 @@ def _recording(values: str) -> str:
     return f"record(found.unit, ({values}), 3)"
 
 
-@functools.cache
-def _made(kinds: str) -> Callable:
-    """make(seen, finish) -> run, look for arguments of these kinds."""
+def _filled(template: str, kinds: str, looking: bool) -> str:
+    """The text of one of the two functions for arguments of these kinds."""
 
     def parts(of: Callable, between: str = ", ", end: str = "") -> str:
         found = [of(kind).replace("{i}", str(i)) for i, kind in enumerate(kinds)]
@@ -232,20 +236,28 @@ def _made(kinds: str) -> Callable:
     def row(k: int) -> str:
         return parts(lambda kind: PARTS[kind][k], end=",").lstrip(",")
 
-    def key(k: int) -> str:
-        return row(k).rstrip(",") if len(kinds) == 1 else f"({row(k)})"
+    values, key = row(2), row(1 if looking else 0)
+    return template.format(
+        arguments=", ".join([f"x{i}" for i in range(len(kinds))]),
+        read=parts(lambda kind: _reading(kind, looking), ""),
+        key=key.rstrip(",") if len(kinds) == 1 else f"({key})",
+        values=values,
+        operands=row(3),
+        mask=parts(lambda kind: MASKS.get(kind, ""), end=",").lstrip(","),
+        taped=parts(lambda kind: ON_TAPE.get(kind, ""), " or ") or "False",
+        record=_recording(values),
+    )
 
-    fields = {
-        "arguments": ", ".join([f"x{i}" for i in range(len(kinds))]),
-        "values": row(2),
-        "operands": row(3),
-        "mask": parts(lambda kind: MASKS.get(kind, ""), end=",").lstrip(","),
-        "taped": parts(lambda kind: ON_TAPE.get(kind, ""), " or ") or "False",
-    }
-    fields["record"] = _recording(fields["values"])
-    run = RUN.format(read=parts(lambda kind: _reading(kind, False), ""), key=key(0), **fields)
-    look = LOOK.format(read=parts(lambda kind: _reading(kind, True), ""), key=key(1), **fields)
-    text = f"def make(seen, finish):{run}{look}    return run, look\n"
+
+@functools.cache
+def _made(kinds: str) -> Callable:
+    """make(seen, finish) -> run, look for arguments of these kinds."""
+    run = _filled(RUN, kinds, False)
+    if kinds.count(LIST) == 1:
+        pair = _filled(RUN, kinds.replace(LIST, PAIR), False)
+        run = f"\n        if len(x{kinds.index(LIST)}) == 2:{textwrap.indent(pair, '    ')}{run}"
+    run = _filled(f"\n    def run({{arguments}}):{run.replace('{', '{{').replace('}', '}}')}", kinds, False)
+    text = f"def make(seen, finish):{run}{_filled(LOOK, kinds, True)}    return run, look\n"
     # Under this file's name, by which errors tell the library's frames from the user's.
     exec(compile(text, __file__, "exec"), NAMES, found := {})
     return found["make"]
@@ -257,7 +269,6 @@ NAMES: dict[str, Any] = {
     "PLAIN": PLAIN,
     "Tensor": Tensor,
     "active": active,
-    "apply_taped": apply_taped,
     "apply_to": apply_to,
     "fits": fits,
     "modes": modes,

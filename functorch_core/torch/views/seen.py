@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ...core.aval import Aval
 from ...engine import Unit
-from ...engine.recorder import record, record_one
+from ...engine.recorder import record, record_one, record_row
 from ..tape.apply import op_node
 from ..tape.modes import state
 from ..tape.node import Taped, sequence
@@ -41,7 +41,7 @@ class Seen:
     `by_strides` says that it is so of contiguous tensors only, `contiguous` whether of such a tensor the view is, too.
     """
 
-    __slots__ = ("lenses", "ints", "others", "op", "unit", "permuting", "by_strides", "contiguous", "how")
+    __slots__ = ("lenses", "ints", "others", "op", "unit", "permuting", "by_strides", "contiguous", "how", "saves_ints")
 
     def __init__(self, lens: Lens, a: Aval, by_strides: bool = False):
         kind = KINDS[lens.kind]
@@ -57,6 +57,7 @@ class Seen:
         if self.how is None:
             how = self.op.taped((True, *[False] * len(self.others)))
             self.how = False if how is None or how.forward.multiple or how.saved_outputs else how
+            self.saves_ints = bool(self.how) and how.saved_inputs == tuple(range(1, 1 + len(self.others)))
         return self.how or None
 
 
@@ -107,14 +108,24 @@ def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
         how = known.how or known.taped()
         if how is None or state.watched or active.marks_inference:
             return None
-        made._value = record(how.forward, (value, *ints), 3) if ints else record_one(how.forward, value)
+        unit = how.forward
         node = _new(known.op.node_class)  # what OpNode(...) does: 0.3 us less
-        node.edges, node.n_outputs, node.sequence, node.extras = (edge, *known.others), 1, next(sequence), None
+        node.edges, node.n_outputs, node.extras = (edge, *known.others) if ints else (edge,), 1, None
+        node.sequence = next(sequence)
         node.op, node.taped, node.versions = known.op, how, ()
-        node.saved = [(value, *ints)[i] for i in how.saved_inputs] if how.saved_inputs else ()
+        if known.saves_ints:
+            node.saved = [*ints]
+        else:
+            node.saved = [(value, *ints)[i] for i in how.saved_inputs] if how.saved_inputs else ()
         made._ge = node, 0
     else:
-        made._value = record(known.unit, (value, *ints), 3) if ints else record_one(known.unit, value)
+        unit = known.unit
+    if not ints:
+        made._value = record_one(unit, value)
+    elif len(ints) == 1:
+        made._value = record_row(unit, value, ints[0])
+    else:
+        made._value = record(unit, (value, *ints), 3)
     view = made._view = _new(Alias)
     view.cell, view.seen, view.untracked = cell, cell.version, alias.untracked
     chain = alias.chain
