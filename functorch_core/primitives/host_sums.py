@@ -45,8 +45,14 @@ def sum_by_ones(x: Aval, axes: Ints, otherwise: Function) -> Function | None:
     if summed and summed[-1][-1] == x.ndim - 1:  # the last first, which leaves little
         inner = _of_neighbours(x, summed[-1], otherwise)
         rest = tuple(d for dims in summed[:-1] for d in dims)
-        return inner and (lambda array: np.add.reduce(inner(array), axis=rest, dtype=np.float64).astype(x.dtype))
+        return inner and functools.partial(_in_two, inner, rest, otherwise)
     return None
+
+
+def _in_two(inner: Function, rest: Ints, otherwise: Function, array: np.ndarray) -> np.ndarray:
+    if not array.flags.c_contiguous:
+        return otherwise(array)
+    return np.add.reduce(inner(array), axis=rest, dtype=np.float64).astype(array.dtype)
 
 
 def _of_neighbours(x: Aval, dims: list[int], otherwise: Function) -> Function | None:
