@@ -113,17 +113,12 @@ def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
         node.edges, node.n_outputs, node.extras = (edge, *known.others) if ints else (edge,), 1, None
         node.sequence = next(sequence)
         node.op, node.taped, node.versions = known.op, how, ()
-        if known.saves_ints:
-            node.saved = [*ints]
-        else:
-            node.saved = [(value, *ints)[i] for i in how.saved_inputs] if how.saved_inputs else ()
+        node.saved = [*ints] if known.saves_ints else [(value, *ints)[i] for i in how.saved_inputs]
         made._ge = node, 0
     else:
         unit = known.unit
-    if not ints:
-        made._value = record_one(unit, value)
-    elif len(ints) == 1:
-        made._value = record_row(unit, value, ints[0])
+    if len(ints) < 2:
+        made._value = record_row(unit, value, ints[0]) if ints else record_one(unit, value)
     else:
         made._value = record(unit, (value, *ints), 3)
     view = made._view = _new(Alias)
