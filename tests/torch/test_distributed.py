@@ -155,6 +155,21 @@ def test_debug_levels_of_the_environment(monkeypatch):
     dist.set_debug_level(dist.DebugLevel.OFF)
 
 
+@pytest.mark.usefixtures("alone")
+def test_offloading_is_taken_where_parameters_are_on_the_host(monkeypatch):
+    fsdp = dist.fsdp
+    model, plain = torch.nn.Linear(4, 2), torch.nn.Linear(4, 2)
+    plain.load_state_dict(model.state_dict())
+    mesh = dist.init_device_mesh("cpu", (1,))
+    fsdp.fully_shard(model, mesh=mesh, offload_policy=fsdp.CPUOffloadPolicy(pin_memory=False))
+    for m in (model, plain):
+        m(torch.ones(3, 4)).square().sum().backward()
+    assert torch.allclose(model.weight.grad.full_tensor(), plain.weight.grad)
+    monkeypatch.setattr(mesh, "device_type", "cuda")
+    with pytest.raises(NotImplementedError, match="CPUOffloadPolicy is not implemented for a mesh of cuda"):
+        fsdp.fully_shard(torch.nn.Linear(4, 2), mesh=mesh, offload_policy=fsdp.CPUOffloadPolicy())
+
+
 def test_wrong_ranks_and_methods():
     with pytest.raises(ValueError, match="is not one of world_size"):
         dist.init_process_group("gloo", init_method="tcp://127.0.0.1:0", rank=2, world_size=2)

@@ -78,6 +78,13 @@ dist.broadcast(x, 0)
 assert (
     x.view(torch.int32).tolist() == torch.tensor([-0.0, float("nan"), float("inf"), 1e-45]).view(torch.int32).tolist()
 )
+for group, ranks in [(None, list(range(n))), (half, half.ranks)]:  # longer than the pieces that it is sent in
+    long = np.arange(1_300_001.0)
+    for size in (7, 7, 7, 7, 7, 7, long.size, long.size):  # two processes exchange what was reduced some times
+        x = torch.from_numpy(long[:size] * (rank + 1))
+        dist.all_reduce(x, group=group)
+        same(x, torch.from_numpy(long[:size] * sum(r + 1 for r in ranks)), f"all_reduce of {size} {ranks}")
+    dist.broadcast(x, ranks[0], group)
 sizes = [torch.empty(r + 1) for r in range(n)]
 dist.all_gather(sizes, torch.full((rank + 1,), float(rank)))
 assert [t.tolist() for t in sizes] == [[float(r)] * (r + 1) for r in range(n)]

@@ -25,7 +25,7 @@ from ..group import default, init_process_group, is_initialized
 from ..tensor.api import distribute_tensor, is_distributed, parameter_of, sharding_of_tensor
 from ..tensor.placement_types import Replicate, Shard
 
-OFFLOAD = "fully_shard: offload_policy has no effect on CPUs; leave it out"
+OFFLOAD = "fully_shard: CPUOffloadPolicy is not implemented for a mesh of {device}; leave it out"
 DIMENSIONS = "fully_shard expects a 1D or 2D DeviceMesh but got {mesh}"
 NO_PARENT = (
     "fully_shard: a parameter lies on {other}, which is not of one DeviceMesh with {mesh}; make both of one: "
@@ -51,7 +51,7 @@ class OffloadPolicy:
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Parameters in the host's memory."""
+    """Parameters in the host's memory, where those of CPUs are without it."""
 
     pin_memory: bool = True
 
@@ -310,8 +310,8 @@ def fully_shard(
     mesh = _whole_world() if mesh is None else mesh
     if mesh.ndim > 2:
         raise ValueError(DIMENSIONS.format(mesh=mesh))
-    if isinstance(offload_policy, CPUOffloadPolicy):
-        raise NotImplementedError(OFFLOAD)
+    if isinstance(offload_policy, CPUOffloadPolicy) and mesh.device_type != "cpu":
+        raise NotImplementedError(OFFLOAD.format(device=mesh.device_type))
     group = _Group(mesh, mp_policy, True if reshard_after_forward is None else bool(reshard_after_forward))
     taken = {id(p) for m in modules for g in _groups(m) for p in g.sharded} | {id(p) for p in ignored_params or ()}
     made: dict[int, Tensor] = {}  # parameters that are shared stay so
