@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from html import escape
 from typing import TypeAlias
 
@@ -9,49 +10,58 @@ from .graph import Graph, Node, slot_name
 
 ROW, COLUMN, MARGIN = 34, 190, 12
 STYLE = {"input": "#dbeafe", "node": "#ffffff", "output": "#dcfce7"}
-Key: TypeAlias = tuple[str, int]  # of a box: input, node or output i
 Box: TypeAlias = tuple[int, int, str, str]  # column, row, text, kind
 MAX_ROWS = 200  # a browser shows no more of use
 
 
+class Picture:
+    """Boxes, each in a row below those that it is made of, and lines between them."""
+
+    def __init__(self) -> None:
+        self.boxes: dict[Hashable, Box] = {}
+        self.edges: list[tuple[Hashable, Hashable]] = []
+        self._columns: dict[int, int] = {}
+
+    def add(self, key: Hashable, text: str, kind: str, operands: Iterable[Hashable] = (), row: int = 0) -> None:
+        """A box, in the row after its last operand if none is given."""
+        operands = [k for k in dict.fromkeys(operands) if k in self.boxes]
+        row = row or 1 + max((self.boxes[k][1] for k in operands), default=-1 if kind == "input" else 0)
+        column = self._columns.get(row, 0)
+        self._columns[row] = column + 1
+        self.boxes[key] = column, row, text, kind
+        self.edges += [(k, key) for k in operands]
+
+    @property
+    def last_row(self) -> int:
+        """The row below all boxes."""
+        return 1 + max((row for _, row, *_ in self.boxes.values()), default=0)
+
+    def svg(self) -> str:
+        """The picture as SVG."""
+        width = MARGIN * 2 + COLUMN * (1 + max((c for c, *_ in self.boxes.values()), default=0))
+        height = MARGIN * 2 + ROW * (1 + max((r for _, r, *_ in self.boxes.values()), default=0))
+        lines = [_line(self.boxes[a], self.boxes[b]) for a, b in self.edges]
+        rects = [_box(*box) for box in self.boxes.values()]
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'font-family="monospace" font-size="11">{"".join(lines + rects)}</svg>'
+        )
+
+
 def svg(graph: Graph) -> str:
     """The picture of a graph: inputs on top, each node in the row after its last operand."""
-    boxes, edges = _layout(graph)
-    width = MARGIN * 2 + COLUMN * (1 + max((c for c, *_ in boxes.values()), default=0))
-    height = MARGIN * 2 + ROW * (1 + max((r for _, r, *_ in boxes.values()), default=0))
-    lines = [_line(boxes[a], boxes[b]) for a, b in edges if a in boxes and b in boxes]
-    rects = [_box(*box) for box in boxes.values()]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'font-family="monospace" font-size="11">{"".join(lines + rects)}</svg>'
-    )
-
-
-def _layout(graph: Graph) -> tuple[dict[Key, Box], list[tuple[Key, Key]]]:
-    """key -> (column, row, text, kind) of every box, and the edges between keys."""
-    boxes, edges, depth, maker = {}, [], {}, {}
-    columns: dict[int, int] = {}
-
-    def place(key: Key, row: int, text: str, kind: str) -> None:
-        column = columns.get(row, 0)
-        columns[row] = column + 1
-        boxes[key] = column, row, text, kind
-
+    picture, maker = Picture(), {}
     for i, slot in enumerate(graph.inputs):
-        depth[slot], maker[slot] = 0, ("in", i)
-        place(("in", i), 0, f"{slot_name(i)}: {graph.avals[slot]}", "input")
+        maker[slot] = ("in", i)
+        picture.add(("in", i), f"{slot_name(i)}: {graph.avals[slot]}", "input")
     for i, node in enumerate(graph.nodes[:MAX_ROWS]):
-        row = 1 + max((depth[s] for s in node.inputs), default=0)
-        place(("node", i), row, _text(graph, node), "node")
-        edges += [(maker[s], ("node", i)) for s in dict.fromkeys(node.inputs)]
-        for slot in node.outputs:
-            depth[slot], maker[slot] = row, ("node", i)
-    last = 1 + max(depth.values(), default=0)
+        picture.add(("node", i), _text(graph, node), "node", [maker[s] for s in node.inputs])
+        maker |= dict.fromkeys(node.outputs, ("node", i))
+    last = picture.last_row
     for i, slot in enumerate(graph.outputs):
-        place(("out", i), last, f"out {i}: {graph.avals[slot]}", "output")
-        if slot in maker:
-            edges.append((maker[slot], ("out", i)))
-    return boxes, edges
+        made = [maker[slot]] if slot in maker else []
+        picture.add(("out", i), f"out {i}: {graph.avals[slot]}", "output", made, last)
+    return picture.svg()
 
 
 def _text(graph: Graph, node: Node) -> str:

@@ -14,6 +14,7 @@ from ...torch.compat.utils.hooks import RemovableHandle
 from ...torch.tensors.base import Tensor
 from ...torch.tensors.explain import MISTAKES, explain
 from ..parameter import Buffer, Parameter
+from . import _html
 from ._conversion import converted
 from ._hooks import (
     BOTH_KINDS,
@@ -742,6 +743,9 @@ class Module:
         if not extra and not below:
             return f"{self._get_name()}()"
         return "{}(\n  {}\n)".format(self._get_name(), "\n  ".join(extra + below))
+
+    def _repr_html_(self):
+        return _html.tree(self)
 
     def __getstate__(self):
         state = self.__dict__.copy()

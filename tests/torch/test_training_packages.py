@@ -439,6 +439,9 @@ def test_operations_by_the_users_formulas():
 
 
 def test_formulas_and_profiles_at_once():
+    from functorch_core.torch.tensors.active import active
+
+    before = active.observer, active.overrides, torch.Tensor.item, torch.Tensor.exp
     exp = {torch.ops.aten.exp: lambda *args, **kwargs: 7}
     mode, profile = (
         torch.utils.flop_counter.FlopCounterMode(display=False, custom_mapping=exp),
@@ -449,6 +452,7 @@ def test_formulas_and_profiles_at_once():
             torch.zeros(2).exp()
         assert mode.get_total_flops() == 7
         assert [e.key for e in profile.events()] == ["aten::zeros", "aten::exp"]
+        assert (active.observer, active.overrides, torch.Tensor.item, torch.Tensor.exp) == before  # nobody asks
 
 
 # ---- classes of others ---------------------------------------------------------------------------

@@ -197,7 +197,11 @@ def is_complex(input):
 
 @composite(method=False)
 def is_signed(input):
-    """Whether the dtype has negative numbers."""
+    """Whether the dtype has negative numbers.
+
+    >>> torch.is_signed(torch.tensor([1, 2], dtype=torch.uint8))
+    False
+    """
     return _checked("is_signed", input).is_signed()
 
 
@@ -223,7 +227,11 @@ def numel(input):
 
 @composite(method=False)
 def is_inference(input):
-    """Whether the tensor was made in inference mode."""
+    """Whether the tensor was made in inference mode.
+
+    >>> torch.is_inference(torch.ones(1))
+    False
+    """
     return _checked("is_inference", input).is_inference()
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import functorch_core.torch as torch
 
+from ....core.draw import MAX_ROWS, Picture
 from . import _code
 from .node import Node, Target, map_arg
 
@@ -328,6 +329,20 @@ class Graph:
     def __str__(self):
         lines = [node.format_node() for node in self.nodes]
         return "\n    ".join(["graph():", *lines])
+
+    def _repr_svg_(self) -> str:
+        """The picture that notebooks show."""
+        picture = Picture()
+        for node in list(self.nodes)[:MAX_ROWS]:
+            kind = {"placeholder": "input", "get_attr": "input", "output": "output"}.get(node.op, "node")
+            shape = getattr(node.meta.get("tensor_meta"), "shape", None)
+            called = (
+                "" if node.op in ("placeholder", "output") else f" = {getattr(node.target, '__name__', node.target)}"
+            )
+            text = f"{node.name}{called}{'' if shape is None else f' {list(shape)}'}"
+            operands = [x.name for x in node.all_input_nodes]
+            picture.add(node.name, text, kind, operands, picture.last_row if kind == "output" else 0)
+        return picture.svg()
 
     def print_tabular(self):
         """Print the nodes as a table; needs the package tabulate."""

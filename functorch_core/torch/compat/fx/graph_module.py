@@ -145,6 +145,9 @@ class GraphModule(Module):
 
     # ---- copies and text
 
+    def _repr_html_(self) -> str:
+        return f"{super()._repr_html_() or ''}<div style='overflow:auto'>{self.graph._repr_svg_()}</div>"
+
     def __deepcopy__(self, memo):
         made = self.__class__.__new__(self.__class__)
         made.__init__(

@@ -118,7 +118,11 @@ class Attributes:
         return self._aval.dtype in dt.FLOATING
 
     def is_complex(self) -> bool:
-        """Whether the elements are complex numbers."""
+        """Whether the elements are complex numbers.
+
+        >>> torch.tensor([1j]).is_complex()
+        True
+        """
         return self._aval.dtype in dt.COMPLEX
 
     def is_signed(self) -> bool:

@@ -355,7 +355,12 @@ OLD_QR = (
 
 @composite(name="qr")
 def torch_qr(input, some=True, *, out=None):
-    """linalg.qr under its old name."""
+    """linalg.qr under its old name.
+
+    >>> torch.qr(torch.eye(2)).R.abs()
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     warn_once(OLD_QR)
     result = named.qr(*_qr(input, "reduced" if some else "complete"))
     return write_out("qr", out, result)
@@ -620,7 +625,11 @@ def svdvals(A, *, driver=None, out=None):
 
 @torch_op(name="svd", returns=named.svd, node="linalg_svd", out=Out(EXACT), autocast={"cpu": "full"})
 def torch_svd(input: Tensor, some=True, compute_uv=True, *, out=None):
-    """U, S, V with input = U diag(S) V^H: linalg.svd's forerunner."""
+    """U, S, V with input = U diag(S) V^H: linalg.svd's forerunner.
+
+    >>> torch.svd(torch.tensor([[3., 0.], [0., 2.]])).S
+    tensor([3., 2.])
+    """
     x = matrices(input, "linalg.svd")
     if not compute_uv:
         a = aval_of(x)

@@ -136,7 +136,11 @@ def _declare_max_pool(n: int):
         _check_max(input, n)
         return _max_pool_with_indices(input, n, kernel_size, stride, padding, dilation, ceil_mode)
 
-    values.__doc__ = f"Maxima over windows of the last {n} dimensions."
+    values.__doc__ = f"""Maxima over windows of the last {n} dimensions.
+
+    >>> torch.max_pool{n}d(torch.arange({2**n}.).reshape(1, 1, {", ".join("2" * n)}), 2).item()
+    {2**n - 1}.0
+    """
     with_indices.__doc__ = f"max_pool{n}d and where in the flattened dimensions the maxima are."
     name = f"max_pool{n}d"
     node = _of_two_dimensions("MaxPool2DWithIndices0") if n == 1 else f"{name}_with_indices"
@@ -176,7 +180,11 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
 @overridable
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """Maxima over windows of the last three dimensions, with their indices if asked for."""
+    """Maxima over windows of the last three dimensions, with their indices if asked for.
+
+    >>> nn.functional.max_pool3d(torch.arange(8.).reshape(1, 2, 2, 2), 2)
+    tensor([[[[7.]]]])
+    """
     op = max_pool3d_with_indices if return_indices else torch_max_pool3d
     return op(input, kernel_size, stride, padding, dilation, ceil_mode)
 

@@ -183,6 +183,7 @@ for _name, _sign in ("isposinf", 1), ("isneginf", -1):
         _name,
         _signed_infinity(_name, _sign),
         f"Whether input is {_sign * math.inf}.",
+        example=f'[1., float("inf")] -> [False, {"False" if _sign < 0 else " True"}]',
         out=Out(f"{_name} does not support non-boolean outputs."),
     )
 

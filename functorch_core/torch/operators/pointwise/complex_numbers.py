@@ -37,7 +37,11 @@ def conj(input):
 conj_physical = unary(
     "conj_physical",
     lambda x: p.conj(x) if x.aval.dtype in dt.COMPLEX else x,
-    "The complex conjugate, elementwise.",
+    """The complex conjugate, elementwise.
+
+    >>> torch.conj_physical(torch.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """,
     floats=False,
     dtypes=dt.ALL,
     out=Out(EXPECTED, recorded=True),
@@ -68,7 +72,11 @@ def is_conj(input) -> bool:
 
 @composite
 def is_neg(input) -> bool:
-    """False: negatives are computed at once."""
+    """False: negatives are computed at once.
+
+    >>> torch.is_neg(torch.ones(1))
+    False
+    """
     return False
 
 
@@ -79,7 +87,16 @@ def _angle(x):
     return d.flat(p.select(p.ne(x, x), x, out), x)
 
 
-angle = unary("angle", _angle, "The angle in radians, elementwise; 0 or pi of real numbers.", inplace=False)
+angle = unary(
+    "angle",
+    _angle,
+    """The angle in radians, elementwise; 0 or pi of real numbers.
+
+    >>> torch.angle(torch.tensor([1j, -1]))
+    tensor([1.5708, 3.1416])
+    """,
+    inplace=False,
+)
 
 # ---- making --------------------------------------------------------------------------------------
 

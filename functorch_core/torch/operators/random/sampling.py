@@ -154,7 +154,11 @@ def _like(name: str, drawn):
             lambda shape, serial: drawn(bits_of(generator), shape, d, serial),
         )
 
-    factory.__doc__ = f"{name.removesuffix('_like')} in the size, dtype and device of a tensor."
+    factory.__doc__ = f"""{name.removesuffix("_like")} in the size, dtype and device of a tensor.
+
+    >>> torch.{name}(torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
     return composite(factory, name=name, method=False)
 
 
@@ -486,7 +490,11 @@ def _inplace(name: str, drawn, first: str, default, second=None, second_default=
             name[:-1], self, lambda shape: drawn(bits_of(generator), shape, self._aval.dtype, *map(float, values))
         )
 
-    method.__doc__ = f"Overwrite with numbers of the {name[:-1].replace('_', '-')} distribution."
+    method.__doc__ = f"""Overwrite with numbers of the {name[:-1].replace("_", "-")} distribution.
+
+    >>> torch.zeros(2, 3).{name}({"0.5" if name == "geometric_" else ""}).isfinite().all()
+    tensor(True)
+    """
     node = f"{name.title().replace('_', '')}Backward0"
     return composite(method, name=name, function=False, node=node)
 
@@ -510,7 +518,11 @@ def _bernoulli_node(made, args):
 
 @composite(function=False, node=_bernoulli_node)
 def bernoulli_(self, p=0.5, *, generator=None):
-    """Overwrite with ones of probability p (a number or a tensor), otherwise zeros."""
+    """Overwrite with ones of probability p (a number or a tensor), otherwise zeros.
+
+    >>> torch.empty(3).bernoulli_(1.0)
+    tensor([1., 1., 1.])
+    """
     if isinstance(p, Tensor):
         if p._level is not None:
             return assign(self, bernoulli(p.expand(self.shape).to(self.dtype), generator=generator), op="bernoulli")

@@ -105,8 +105,22 @@ def _extreme_so_far(name: str, doc: str):
     return torch_op(name=name, returns=getattr(return_types, name), out=Out(said, overlapping=True))(fun)
 
 
-cummax = _extreme_so_far("cummax", "The greatest element so far along dim, and its index.")
-cummin = _extreme_so_far("cummin", "The least element so far along dim, and its index.")
+cummax = _extreme_so_far(
+    "cummax",
+    """The greatest element so far along dim, and its index.
+
+    >>> torch.cummax(torch.tensor([1, 3, 2]), 0).values
+    tensor([1, 3, 3])
+    """,
+)
+cummin = _extreme_so_far(
+    "cummin",
+    """The least element so far along dim, and its index.
+
+    >>> torch.cummin(torch.tensor([2, 3, 1]), 0).values
+    tensor([2, 2, 1])
+    """,
+)
 
 # ---- differences and integrals -------------------------------------------------------------------
 

@@ -178,8 +178,24 @@ def _quantifier(name: str, reduce, doc: str):
     return torch_op(name=name, out=Out(said, also=frozenset({dt.uint8})))(fun)
 
 
-all = _quantifier("all", p.reduce_and, "Whether all elements over dimensions are not 0.")
-any = _quantifier("any", p.reduce_or, "Whether some element over dimensions is not 0.")
+all = _quantifier(
+    "all",
+    p.reduce_and,
+    """Whether all elements over dimensions are not 0.
+
+    >>> torch.all(torch.tensor([[1, 0], [3, 2]]), 1)
+    tensor([False,  True])
+    """,
+)
+any = _quantifier(
+    "any",
+    p.reduce_or,
+    """Whether some element over dimensions is not 0.
+
+    >>> torch.any(torch.tensor([[1, 0], [0, 0]]), 1)
+    tensor([ True, False])
+    """,
+)
 
 # ---- extremes ------------------------------------------------------------------------------------
 
@@ -220,8 +236,24 @@ def _extreme(name: str, largest: bool, doc: str):
     return torch_op(name=name, out=Out(SAME_AS_INPUT))(fun)
 
 
-amax = _extreme("amax", True, "The greatest element over dimensions (all by default).")
-amin = _extreme("amin", False, "The least element over dimensions (all by default).")
+amax = _extreme(
+    "amax",
+    True,
+    """The greatest element over dimensions (all by default).
+
+    >>> torch.amax(torch.tensor([[1., 5.], [3., 2.]]), 0)
+    tensor([3., 5.])
+    """,
+)
+amin = _extreme(
+    "amin",
+    False,
+    """The least element over dimensions (all by default).
+
+    >>> torch.amin(torch.tensor([[1., 5.], [3., 2.]]), 0)
+    tensor([1., 2.])
+    """,
+)
 
 
 @torch_op(returns=return_types.aminmax, out=Out(EXACT))
@@ -276,8 +308,24 @@ def _arg_extreme(name: str, largest: bool, doc: str):
     return torch_op(name=name, out=Out(EXACT))(fun)
 
 
-argmax = _arg_extreme("argmax", True, "The index of the greatest element along a dimension.")
-argmin = _arg_extreme("argmin", False, "The index of the least element along a dimension.")
+argmax = _arg_extreme(
+    "argmax",
+    True,
+    """The index of the greatest element along a dimension.
+
+    >>> torch.argmax(torch.tensor([[1., 5.], [3., 2.]]), 1)
+    tensor([1, 0])
+    """,
+)
+argmin = _arg_extreme(
+    "argmin",
+    False,
+    """The index of the least element along a dimension.
+
+    >>> torch.argmin(torch.tensor([[1., 5.], [3., 2.]]), 1)
+    tensor([0, 1])
+    """,
+)
 
 
 def at_index(x, index, axis: int, keepdim: bool):
@@ -427,8 +475,22 @@ var = _declare_deviation(
     tensor(1.)
     """,
 )
-std_mean = _declare_deviation("std_mean", "The standard deviation and the mean over dimensions.")
-var_mean = _declare_deviation("var_mean", "The variance and the mean over dimensions.")
+std_mean = _declare_deviation(
+    "std_mean",
+    """The standard deviation and the mean over dimensions.
+
+    >>> torch.std_mean(torch.tensor([1., 2., 3.]))
+    (tensor(1.), tensor(2.))
+    """,
+)
+var_mean = _declare_deviation(
+    "var_mean",
+    """The variance and the mean over dimensions.
+
+    >>> torch.var_mean(torch.tensor([1., 2., 3.]))
+    (tensor(1.), tensor(2.))
+    """,
+)
 
 # ---- sums of exponentials ------------------------------------------------------------------------
 

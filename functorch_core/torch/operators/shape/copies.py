@@ -168,7 +168,11 @@ def _conversion(name: str, dtype: _types.dtype):
             return converted(self, dtype.numpy, memory_format)
         return self if memory_format is _types.preserve_format else contiguous(self, memory_format)
 
-    method.__doc__ = f"The tensor as {dtype}; itself if it is."
+    method.__doc__ = f"""The tensor as {dtype}; itself if it is.
+
+    >>> torch.tensor([1, 0]).{name}().dtype
+    {dtype}
+    """
     return composite(method, name=name, function=False)
 
 

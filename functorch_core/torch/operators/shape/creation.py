@@ -239,8 +239,25 @@ zeros = _filler(
             [0., 0., 0.]])
     """,
 )
-ones = _filler("ones", 1, "Ones of a size.")
-empty = _filler("empty", None, "Unspecified values (zeros) of a size.")
+ones = _filler(
+    "ones",
+    1,
+    """Ones of a size.
+
+    >>> torch.ones(2, 3)
+    tensor([[1., 1., 1.],
+            [1., 1., 1.]])
+    """,
+)
+empty = _filler(
+    "empty",
+    None,
+    """Unspecified values (zeros) of a size.
+
+    >>> torch.empty(2, 3).shape
+    torch.Size([2, 3])
+    """,
+)
 
 
 @composite(method=False, out=Out(single=True, silent=True, overlapping=True))
@@ -365,8 +382,11 @@ def _like(name: str, fill):
     ):
         return _filled_like(input, fill, dtype, device, requires_grad, memory_format)
 
-    factory.__doc__ = f"{name.removesuffix('_like').capitalize()} in the size, dtype and device of "
-    factory.__doc__ += "a tensor."
+    result = ".shape\n    torch.Size([2])" if fill is None else f"\n    tensor([{fill}, {fill}])"
+    factory.__doc__ = f"""{name.removesuffix("_like").capitalize()} in the size, dtype and device of a tensor.
+
+    >>> torch.{name}(torch.tensor([3, 4])){result}
+    """
     return composite(factory, name=name, method=False, sparse=name == "zeros_like")
 
 
@@ -400,7 +420,11 @@ def _new_filler(name: str, fill: int | None):
         value = unspecified(d) if fill is None else fill
         return batched_as(self, filled(shape, value, d, device, requires_grad))
 
-    method.__doc__ = f"{name[4:].capitalize()} of a size, in this tensor's dtype and device."
+    result = ".shape\n    torch.Size([2, 1])" if fill is None else f"\n    tensor([[{fill}],\n            [{fill}]])"
+    method.__doc__ = f"""{name[4:].capitalize()} of a size, in this tensor's dtype and device.
+
+    >>> torch.tensor([7]).{name}(2, 1){result}
+    """
     return composite(method, name=name, function=False, sparse=not fill)
 
 
@@ -440,7 +464,11 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, pin_
 
 @composite(function=False)
 def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Unspecified values with these strides, in this tensor's dtype and device."""
+    """Unspecified values with these strides, in this tensor's dtype and device.
+
+    >>> torch.ones(2).new_empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
     return empty_strided(
         size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
     )

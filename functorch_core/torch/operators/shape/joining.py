@@ -150,10 +150,50 @@ def _prepared(x: Tensor, how: str) -> Tensor:
     return _at_least(x, int(how))
 
 
-hstack = _stacker("hstack", "cat along dimension 1 (0 for vectors).", "1", None)
-vstack = _stacker("vstack", "cat of tensors with at least 2 dimensions, along 0.", "2", 0, ("row_stack",))
-dstack = _stacker("dstack", "cat of tensors with at least 3 dimensions, along 2.", "3", 2)
-column_stack = _stacker("column_stack", "Vectors as columns, matrices side by side.", "columns", 1)
+hstack = _stacker(
+    "hstack",
+    """cat along dimension 1 (0 for vectors).
+
+    >>> torch.hstack([torch.tensor([1, 2]), torch.tensor([3])])
+    tensor([1, 2, 3])
+    """,
+    "1",
+    None,
+)
+vstack = _stacker(
+    "vstack",
+    """cat of tensors with at least 2 dimensions, along 0.
+
+    >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """,
+    "2",
+    0,
+    ("row_stack",),
+)
+dstack = _stacker(
+    "dstack",
+    """cat of tensors with at least 3 dimensions, along 2.
+
+    >>> torch.dstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[[1, 3],
+             [2, 4]]])
+    """,
+    "3",
+    2,
+)
+column_stack = _stacker(
+    "column_stack",
+    """Vectors as columns, matrices side by side.
+
+    >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 3],
+            [2, 4]])
+    """,
+    "columns",
+    1,
+)
 
 
 @composite(method=False)
@@ -549,7 +589,11 @@ def _at_least_function(n: int):
             return _at_least(tensors[0], n)
         return tuple([_at_least(x, n) for x in _spread_arguments(tensors)])
 
-    function.__doc__ = f"The tensor, or each of several, with at least {n} dimension(s)."
+    function.__doc__ = f"""The tensor, or each of several, with at least {n} dimension(s).
+
+    >>> torch.atleast_{n}d(torch.tensor(1.0)).shape
+    torch.Size({[1] * n})
+    """
     return composite(function, name=f"atleast_{n}d", method=False)
 
 
@@ -650,7 +694,11 @@ def _triangle_indices(name: str, keep):
         inside = keep(np.arange(col) - np.arange(row)[:, None], offset)
         return finish(np.stack(np.nonzero(inside)).astype(d), device)
 
-    indices.__doc__ = f"The row and column indices of {name[:4]}(), as two rows."
+    indices.__doc__ = f"""The row and column indices of {name[:4]}(), as two rows.
+
+    >>> torch.{name}(2, 2)[:, 1]
+    tensor({[1, 0] if name == "tril_indices" else [0, 1]})
+    """
     return composite(indices, name=name, method=False)
 
 
@@ -698,13 +746,18 @@ def _copied(view: Tensor, name: str) -> Tensor:
     return copy
 
 
-def _copying(name: str, view, **traits):
+def _copying(name: str, view, example: str, **traits):
     def function(input, *args, out=None, **kwargs):
         seen = view(input, *args, **kwargs)
         made = tuple([_copied(x, name) for x in seen]) if isinstance(seen, tuple) else (_copied(seen, name))
         return write_out(name, out, made)
 
-    function.__doc__ = f"{name.removesuffix('_copy')} as a copy instead of a view."
+    call, _, result = example.partition(" -> ")
+    function.__doc__ = f"""{name.removesuffix("_copy")} as a copy instead of a view.
+
+    >>> torch.{name}(torch.tensor([[1, 2], [3, 4]]){call}
+    {result}
+    """
     composite(function, name=name, method=name == "narrow_copy", **traits)
 
 
@@ -713,35 +766,38 @@ def _method(name: str):
 
 
 NOT_SAME = "Expected self.dtype() == output.dtype() to be true, but got false."
-for _name in (
-    "detach",
-    "diagonal",
-    "expand",
-    "permute",
-    "select",
-    "split",
-    "split_with_sizes",
-    "squeeze",
-    "t",
-    "transpose",
-    "unfold",
-    "unsqueeze",
-):
-    _copying(f"{_name}_copy", _method(_name))
+for _name, _example in {
+    "detach": ").sum() -> tensor(10)",
+    "diagonal": ") -> tensor([1, 4])",
+    "expand": ", (3, 2, 2)).shape -> torch.Size([3, 2, 2])",
+    "permute": ", (1, 0))[0] -> tensor([1, 3])",
+    "select": ", 1, 0) -> tensor([1, 3])",
+    "split": ", 1)[0] -> tensor([[1, 2]])",
+    "split_with_sizes": ", [1, 1])[1] -> tensor([[3, 4]])",
+    "squeeze": ").shape -> torch.Size([2, 2])",
+    "t": ")[0] -> tensor([1, 3])",
+    "transpose": ", 0, 1)[0] -> tensor([1, 3])",
+    "unfold": ", 0, 2, 1).shape -> torch.Size([1, 2, 2])",
+    "unsqueeze": ", 0).shape -> torch.Size([1, 2, 2])",
+}.items():
+    _copying(f"{_name}_copy", _method(_name), _example)
 
 
 def _viewed(x, size=None, *, dtype=None):
     return x.contiguous().view(size) if isinstance(size, (tuple, list)) else x.view(size if dtype is None else dtype)
 
 
-_copying("view_copy", _viewed)
-_copying("as_strided_copy", _method("as_strided"), out=Out(EXACT, recorded=True))
-_copying("narrow_copy", _method("narrow"), out=Out(NOT_SAME, silent=True))
-_copying("unbind_copy", _method("unbind"), out=Out(EXACT))
-_copying("alias_copy", lambda x: make_view(x, Lens("alias")))
-for _name in ("view_as_real", "view_as_complex"):
+_copying("view_copy", _viewed, ", (4,)) -> tensor([1, 2, 3, 4])")
+_copying("as_strided_copy", _method("as_strided"), ", (2,), (1,)) -> tensor([1, 2])", out=Out(EXACT, recorded=True))
+_copying("narrow_copy", _method("narrow"), ", 1, 0, 1)[1] -> tensor([3])", out=Out(NOT_SAME, silent=True))
+_copying("unbind_copy", _method("unbind"), ")[1] -> tensor([3, 4])", out=Out(EXACT))
+_copying("alias_copy", lambda x: make_view(x, Lens("alias")), ")[0] -> tensor([1, 2])")
+for _name, _example in {
+    "view_as_real": " + 1j)[0, 0] -> tensor([1., 1.])",
+    "view_as_complex": " + 0.5)[0] -> tensor(1.5000+2.5000j)",
+}.items():
 
     def _by_function(x, _name=_name):
         return _op.registry[_name](x)
 
-    _copying(f"{_name}_copy", _by_function)
+    _copying(f"{_name}_copy", _by_function, _example)

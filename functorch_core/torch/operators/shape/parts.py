@@ -182,7 +182,11 @@ def _copies(views) -> tuple[Tensor, ...]:
 
 @composite
 def unsafe_split_with_sizes(input, split_sizes, dim=0):
-    """unsafe_split by the given sizes."""
+    """unsafe_split by the given sizes.
+
+    >>> torch.unsafe_split_with_sizes(torch.arange(3), [1, 2])
+    (tensor([0]), tensor([1, 2]))
+    """
     return _copies(split_with_sizes(input, split_sizes, dim))
 
 
@@ -265,7 +269,11 @@ def _named_split(name: str, dim: int, least: int):
             )
         return tensor_split(input, given, d)
 
-    splitter.__doc__ = f"tensor_split along dimension {dim}."
+    splitter.__doc__ = f"""tensor_split along dimension {dim}.
+
+    >>> [x.shape for x in torch.{name}(torch.ones(2, 2, 2), 2)]
+    [torch.Size({[1 if i == dim else 2 for i in range(3)]}), torch.Size({[1 if i == dim else 2 for i in range(3)]})]
+    """
     return composite(splitter, name=name)
 
 

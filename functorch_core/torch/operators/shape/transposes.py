@@ -76,7 +76,11 @@ class Transposes:
 
     @property
     def real(self) -> Tensor:
-        """The real part."""
+        """The real part.
+
+        >>> torch.tensor([1 + 2j]).real
+        tensor([1.])
+        """
         return real(self)
 
     @real.setter
@@ -85,7 +89,11 @@ class Transposes:
 
     @property
     def imag(self) -> Tensor:
-        """The imaginary part."""
+        """The imaginary part.
+
+        >>> torch.tensor([1 + 2j]).imag
+        tensor([2.])
+        """
         return imag(self)
 
     @imag.setter

@@ -653,18 +653,33 @@ def _squeezed_node(made, args):
     return "SqueezeBackward5" if isinstance(args[1], tuple) else "SqueezeBackward4"
 
 
-def _inplace(name: str, lens_of, node=None):
+def _inplace(name: str, lens_of, node=None, example: str = ""):
     def method(self, *args, **kwargs):
         return become(self, lens_of(self, *args, **kwargs), name)
 
-    method.__doc__ = f"{name[:-1]} in place: the tensor's own shape and strides change."
+    call, _, shape = example.partition(" -> ")
+    method.__doc__ = f"""{name[:-1]} in place: the tensor's own shape and strides change.
+
+    >>> torch.ones(2, 1, 3){call}.shape
+    torch.Size({shape})
+    """
     return composite(method, name=name, function=False, node=node)
 
 
-_inplace("squeeze_", lambda self, dim=None: squeeze_lens(self, dim), _squeezed_node)
-_inplace("unsqueeze_", unsqueeze_lens, "UnsqueezeBackward1")
-_inplace("transpose_", transpose_lens, "TransposeBackward1")
-_inplace("swapdims_", transpose_lens, "TransposeBackward1")
-_inplace("swapaxes_", lambda self, axis0, axis1: transpose_lens(self, axis0, axis1), "TransposeBackward1")
-_inplace("t_", lambda self: t_lens(self, "t_"), "TBackward1")
-_inplace("as_strided_", lambda self, *args, **kwargs: _own_lens(self, *args, **kwargs))
+_inplace("squeeze_", lambda self, dim=None: squeeze_lens(self, dim), _squeezed_node, ".squeeze_() -> [2, 3]")
+_inplace("unsqueeze_", unsqueeze_lens, "UnsqueezeBackward1", ".unsqueeze_(0) -> [1, 2, 1, 3]")
+_inplace("transpose_", transpose_lens, "TransposeBackward1", ".transpose_(0, 2) -> [3, 1, 2]")
+_inplace("swapdims_", transpose_lens, "TransposeBackward1", ".swapdims_(0, 1) -> [1, 2, 3]")
+_inplace(
+    "swapaxes_",
+    lambda self, axis0, axis1: transpose_lens(self, axis0, axis1),
+    "TransposeBackward1",
+    ".swapaxes_(1, 2) -> [2, 3, 1]",
+)
+_inplace("t_", lambda self: t_lens(self, "t_"), "TBackward1", "[0].t_() -> [3, 1]")
+_inplace(
+    "as_strided_",
+    lambda self, *args, **kwargs: _own_lens(self, *args, **kwargs),
+    None,
+    ".as_strided_((3,), (2,)) -> [3]",
+)
