@@ -86,7 +86,8 @@ def _lens_of(source: Tensor, chain: Sequence[Lens], batch: int | None, dim: int,
     step = 0 if batch is None else whole[1][batch]
     sizes, strides, offset = example
     strides = (*strides[:dim], step, *strides[dim:])
-    if (*sizes[:dim], shape[dim], *sizes[dim:]) != shape:
+    other_numbers = any(KINDS[lens.kind].bits is not None for lens in chain)
+    if other_numbers or (*sizes[:dim], shape[dim], *sizes[dim:]) != shape:
         return None
     return Lens("as_strided", (shape, strides, offset, *whole))
 

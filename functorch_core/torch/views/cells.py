@@ -92,7 +92,8 @@ class Kind(NamedTuple):
     takes no ints; layout(shape, strides, offset, *params, *ints) -> shape, strides, offset.
     `node` names the op for grad_fn, from the params; host(array, *params) is get for NumPy arrays,
     of kinds without ints. `whole`: it shows every element once, so that to write to it is to write everything;
-    `overlapping`: it may show one twice; `permuting`: its dimensions may lie in another order."""
+    `overlapping`: it may show one twice; `permuting`: its dimensions may lie in another order; `bits`: what it does
+    to the conjugate and the negative bit, (conj, neg) -> (conj, neg)."""
 
     get: Callable
     put: Callable | None
@@ -102,6 +103,7 @@ class Kind(NamedTuple):
     whole: bool = False
     overlapping: bool = False
     permuting: bool = False
+    bits: Callable | None = None
 
 
 KINDS: dict[str, Kind] = {}  # declared in _view_kinds
@@ -398,7 +400,8 @@ def _put_touched(base, new, lens: Lens, rest, ints):
     """Put through a lens that shows elements several times: only what `rest` writes to counts."""
     old = KINDS[lens.kind].get(base, *lens.params)
     whole = _put(old, new, rest, ints)
-    touched = _put(p.full(old.aval.shape, False, BOOL), p.full(new.aval.shape, True, BOOL), rest, ints)
+    blank = p.full(old.aval.shape, 0, old.aval.dtype)
+    touched = p.ne(_put(blank, p.full(new.aval.shape, _mark(new.aval.dtype), new.aval.dtype), rest, ints), blank)
     places = p.constant(index_map(lens, base.aval.shape))
     places = p.select(touched, places, p.full(places.aval.shape, base.aval.size, INT.dtype))
     out = p.scatter_axis(
@@ -409,6 +412,13 @@ def _put_touched(base, new, lens: Lens, rest, ints):
         mode="drop",
     )
     return p.reshape(out, shape=base.aval.shape)
+
+
+def _mark(dtype: np.dtype):
+    """A number of which no byte is zero: its bytes may be parts of other numbers."""
+    if dtype == BOOL:
+        return True
+    return 1.1 if dtype in dt.INEXACT else np.iinfo(dtype).max
 
 
 @functools.lru_cache(256)

@@ -324,12 +324,33 @@ view_kind(
     get=lambda x: p.real(x),
     put=lambda base, new: p.complex(new, p.imag(base)),
     layout=lambda shape, strides, offset: (shape, tuple(2 * s for s in strides), 2 * offset),
+    bits=lambda conj, neg: (False, neg),
 )
 view_kind(
     "imag",
     get=lambda x: p.imag(x),
     put=lambda base, new: p.complex(p.real(base), new),
     layout=lambda shape, strides, offset: (shape, tuple(2 * s for s in strides), 2 * offset + 1),
+    bits=lambda conj, neg: (False, conj != neg),
+)
+
+# ---- the same memory, other numbers --------------------------------------------------------------
+
+view_kind(
+    "conj",
+    get=lambda x: p.conj(x),
+    put=lambda base, new: p.conj(new),
+    layout=lambda shape, strides, offset: (shape, strides, offset),
+    whole=True,
+    bits=lambda conj, neg: (not conj, neg),
+)
+view_kind(
+    "neg_view",
+    get=lambda x: p.neg(x),
+    put=lambda base, new: p.neg(new),
+    layout=lambda shape, strides, offset: (shape, strides, offset),
+    whole=True,
+    bits=lambda conj, neg: (conj, not neg),
 )
 
 

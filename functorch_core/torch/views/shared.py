@@ -22,6 +22,7 @@ from ...engine import Value, from_numpy, to_numpy
 from ...engine.value import Copied, live
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
+from .bits import check_array, resolved
 from .cells import Alias, Cell, Lens, based_on, contiguous_strides, getter, make_view, root_of, share
 from .files import File
 
@@ -79,7 +80,7 @@ class Memory:
         return np.ndarray(self.aval.shape, self.aval.dtype, self.source, 0, self.strides)
 
     def part(self, alias: Alias, dtype: np.dtype) -> np.ndarray:
-        """What an alias shows, as an array of a dtype."""
+        """The memory that an alias shows, as an array of a dtype."""
         if not alias.chain:
             return self.whole()
         shape, strides, offset = alias.layout()
@@ -88,11 +89,15 @@ class Memory:
         size = dtype.itemsize
         return np.ndarray(shape, dtype, self.source, offset * size, tuple([s * size for s in strides]))
 
+    def shown(self, alias: Alias, dtype: np.dtype) -> np.ndarray:
+        """The numbers that an alias shows: in the memory itself, unless they are conjugates or negated."""
+        return resolved(self.part(alias, dtype), alias)
+
     def copy_of(self, alias: Alias, a: Aval) -> np.ndarray:
         """A contiguous copy of what an alias shows, of this aval."""
         if self.plain and not alias.chain:
             return self.source.copy()
-        return np.array(self.part(alias, a.dtype), order="C")
+        return np.array(self.shown(alias, a.dtype), order="C")
 
 
 _nobody = Memory(np.empty(1), aval((1,), np.dtype(float)), None)
@@ -124,7 +129,7 @@ class SharedCell(Cell):
     def shown(self, alias: Alias, a: Aval) -> Value:
         """What an alias shows now; of much, only when it is used."""
         if a.nbytes > SNAPSHOT:
-            return live(a, partial(self.memory.part, alias, a.dtype), None if alias.chain else self.memory.copied)
+            return live(a, partial(self.memory.shown, alias, a.dtype), None if alias.chain else self.memory.copied)
         value = Value()
         value.aval, value.data, value.recording = a, self.memory.copy_of(alias, a), None
         return value
@@ -135,7 +140,10 @@ class SharedCell(Cell):
             if not self.memory.source.flags.writeable:
                 move(self)
             memory = self.memory
-            np.copyto(memory.whole() if alias is None else memory.part(alias, value.aval.dtype), array)
+            if alias is None:
+                np.copyto(memory.whole(), array)
+            else:
+                np.copyto(memory.part(alias, value.aval.dtype), resolved(array, alias))
             if alias is None and memory.copied is not None:
                 memory.copied.value = value
 
@@ -181,7 +189,7 @@ class SharedCell(Cell):
         alias = tensor._view
         view = Alias(self, (*alias.chain, lens), *based_on(tensor, alias), alias.untracked)
         a = getter((lens.static,), tensor._value.aval).unit.out_aval
-        out = new_tensor(live(a, partial(self.memory.part, view, a.dtype)))
+        out = new_tensor(live(a, partial(self.memory.shown, view, a.dtype)))
         out._view = view
         return out
 
@@ -256,6 +264,8 @@ def array_of_tensor(tensor: Tensor) -> np.ndarray:
         return _array_of_fresh(tensor)
     alias = share(tensor)
     cell, a = alias.cell, tensor._value.aval
+    if alias.chain:
+        check_array(alias)
     if cell.shared:
         if not cell.memory.source.flags.writeable:
             move(cell)

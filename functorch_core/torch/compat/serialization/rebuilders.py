@@ -11,7 +11,7 @@ from ...dispatch.parameter import Parameter
 from ...tensors.types import by_name, sparse_coo
 from ...tensors.types import device as _device
 from ..devices.cuda import current_device
-from .tensors import on_meta, set_state, view_of_cell
+from .tensors import on_meta, set_state, view_of_cell, with_bits
 
 
 def _rebuild_tensor(storage, storage_offset, size, stride):
@@ -26,6 +26,8 @@ def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, bac
 
 def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
     tensor = view_of_cell(storage._cell, dtype, size, stride, storage_offset)
+    if metadata:
+        tensor = with_bits(tensor, metadata)
     tensor.requires_grad = requires_grad
     return tensor
 

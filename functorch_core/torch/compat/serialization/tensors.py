@@ -11,13 +11,14 @@ from pickle import UnpicklingError
 import numpy as np
 
 from ....names import pickles_name_torch
-from ... import conj_physical, empty_strided, neg
+from ... import empty_strided
 from ...dispatch.parameter import Buffer, Parameter
 from ...operators.shape.storage import STORAGE_NAMES, Storage, TypedStorage, UntypedStorage, storage_of
 from ...tape.meta import META, is_meta
 from ...tape.modes import no_grad
 from ...tensors import types as _types
 from ...tensors.base import Tensor, new_tensor
+from ...views.bits import bits_of
 from ...views.cells import Cell, contiguous_strides, layout_of, share
 from ...views.memory_order import flat_bytes, memory, with_strides
 from ..public_names import name_of
@@ -61,7 +62,13 @@ def _tensor_spec(tensor: Tensor, **more) -> TensorSpec:
     shape, strides, offset = layout_of(tensor)
     key, storage = (None, None) if is_meta(tensor) else _storage(tensor)
     location = location_tag(storage_of(tensor)) if are_foreign() and key is not None else str(tensor.device)
+    more["metadata"] = metadata_of(tensor)
     return TensorSpec(key, storage, str(tensor.dtype), offset, shape, strides, location=location, **more)
+
+
+def metadata_of(tensor: Tensor) -> dict[str, bool] | None:
+    """The bits of a conjugate or negated view, as PyTorch's files have them."""
+    return {name: True for name, bit in zip(("conj", "neg"), bits_of(tensor)) if bit} or None
 
 
 def _storage(tensor: Tensor) -> tuple[int, np.ndarray]:
@@ -96,7 +103,7 @@ class Rebuild:
             return self._parameter(spec)
         tensor = self._tensor(spec)
         if spec.metadata:
-            tensor = _resolved(tensor, spec.metadata)
+            tensor = with_bits(tensor, spec.metadata)
         if spec.requires_grad:
             tensor.requires_grad = True
         return set_state(tensor, spec.tensor_type, spec.attributes)
@@ -180,10 +187,11 @@ def view_of_cell(cell: Cell, dtype, size, stride, offset: int) -> Tensor:
         return whole.as_strided(tuple(size), tuple(stride), offset).detach()
 
 
-def _resolved(tensor: Tensor, metadata) -> Tensor:
-    """A tensor saved as a lazy conjugate or negative, computed: there are none here."""
-    tensor = conj_physical(tensor) if metadata.get("conj") else tensor
-    return neg(tensor) if metadata.get("neg") else tensor
+def with_bits(tensor: Tensor, metadata) -> Tensor:
+    """The conjugate or negated view of memory that a tensor was saved as."""
+    with no_grad():
+        tensor = tensor.conj().detach() if metadata.get("conj") else tensor
+        return tensor._neg_view().detach() if metadata.get("neg") else tensor
 
 
 def set_state(tensor: Tensor, cls, state) -> Tensor:
@@ -234,9 +242,11 @@ def _reduce_plain(tensor: Tensor) -> tuple:
     if is_meta(tensor):
         return _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, *sizes, tensor.requires_grad)
     arguments = (storage_of(tensor), offset, *sizes, tensor.requires_grad, OrderedDict())
+    found = metadata_of(tensor)
+    more = () if found is None else (found,)
     if _is_young(tensor.dtype):
-        return _utils._rebuild_tensor_v3, (*arguments, tensor.dtype)
-    return _utils._rebuild_tensor_v2, arguments
+        return _utils._rebuild_tensor_v3, (*arguments, tensor.dtype, *more)
+    return _utils._rebuild_tensor_v2, (*arguments, *more)
 
 
 def _is_young(dtype: _types.dtype) -> bool:

@@ -7,6 +7,7 @@ import copy
 from ....engine.value import settle
 from ...tensors.base import Tensor, new_tensor
 from ...tensors.types import named
+from ...views.bits import bits_of
 from ...views.cells import Alias, Cell
 
 
@@ -26,7 +27,7 @@ class Copying:
         new = new_tensor(self._kept())
         new.__class__ = type(self)
         new._strides = self._strides
-        if self._view is not None:
+        if self._view is not None and not any(bits_of(self)):  # a copy of a conjugate is none
             new._view = Alias(copied_cell(self._view.cell, memo), self._view.chain, None)
         new.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items()})
         if self._is_inference:

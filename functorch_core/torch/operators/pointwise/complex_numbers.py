@@ -12,26 +12,34 @@ from ...dispatch.traits import EXPECTED, Out
 from ...tensors.base import Tensor
 from ...tensors.promotion import broadcast
 from ...tensors.types import scalar_name
+from ...views.bits import bits_of
+from ...views.cells import Lens, make_view
 from .. import declaring as d
 from ..declaring import like, unary
 
 # ---- conjugates and angles -----------------------------------------------------------------------
 
 
-@torch_op
-def _conj(input: Tensor):
-    """The complex conjugate of a complex tensor."""
-    return p.conj(input)
-
-
 @composite
 def conj(input):
-    """The complex conjugate, computed at once; input itself if it is real.
+    """The complex conjugate, a view; input itself if it is real.
 
     >>> torch.conj(torch.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
-    return _conj(input) if input.is_complex() else input
+    return make_view(input, Lens("conj")) if input.is_complex() else input
+
+
+@composite
+def _conj(input):
+    """The complex conjugate, a view."""
+    return conj(input)
+
+
+@composite
+def _neg_view(input):
+    """The negative, a view: what is written to it is negated in input."""
+    return make_view(input, Lens("neg_view"))
 
 
 conj_physical = unary(
@@ -49,35 +57,45 @@ conj_physical = unary(
 
 
 @composite
+def _conj_physical(input):
+    """The complex conjugate in memory of its own."""
+    return conj_physical(input)
+
+
+@composite
 def resolve_conj(input):
-    """input itself: conjugates are computed at once.
+    """A copy with memory of its own of a conjugate; input itself if it is none.
 
     >>> torch.resolve_conj(torch.tensor([1j]).conj())
     tensor([0.-1.j])
     """
-    return input
+    return input.clone() if bits_of(input)[0] else input
 
 
 @composite
 def resolve_neg(input):
-    """input itself: negatives are computed at once."""
-    return input
+    """A copy with memory of its own of a negated view; input itself if it is none."""
+    return input.clone() if bits_of(input)[1] else input
 
 
 @composite
 def is_conj(input) -> bool:
-    """False: conjugates are computed at once."""
-    return False
+    """Whether input shows the conjugates of what lies in its memory.
+
+    >>> torch.is_conj(torch.tensor([1j]).conj())
+    True
+    """
+    return bits_of(input)[0]
 
 
 @composite
 def is_neg(input) -> bool:
-    """False: negatives are computed at once.
+    """Whether input shows the negatives of what lies in its memory, as the imaginary part of a conjugate does.
 
-    >>> torch.is_neg(torch.ones(1))
-    False
+    >>> torch.is_neg(torch.tensor([1j]).conj().imag)
+    True
     """
-    return False
+    return bits_of(input)[1]
 
 
 def _angle(x):

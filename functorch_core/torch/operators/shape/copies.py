@@ -23,6 +23,7 @@ from ...tensors.base import Tensor, from_array, new_tensor
 from ...tensors.promotion import BROADCAST_MESSAGE, cast
 from ...tensors.promotion import converted as converted_value
 from ...tensors.types import scalar_name
+from ...views.bits import bits_of
 from ...views.cells import (
     Alias,
     Lens,
@@ -555,6 +556,7 @@ def is_set_to(self, tensor):
         share(self).cell is share(tensor).cell
         and layout_of(self) == layout_of(tensor)
         and self._aval.dtype == tensor._aval.dtype
+        and bits_of(self) == bits_of(tensor)
     )
 
 

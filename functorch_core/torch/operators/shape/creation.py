@@ -281,12 +281,21 @@ def full(
     check_unnamed("full", names)
     shape = size_of("full", (size,)) if not isinstance(size, int) else (size,)
     d = data_dtype(dtype)
+    if isinstance(fill_value, Tensor) and (fill_value.ndim or fill_value.requires_grad):
+        raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not Tensor")
     if out is not None:
         return write_out("full", out, filled(shape, fill_value, d or out._aval.dtype))
     if d is None:
-        d = fill_value._aval.dtype if isinstance(fill_value, Tensor) else (scalar_dtype(type(_python(fill_value))))
+        d = scalar_dtype(_kind_of(fill_value) if isinstance(fill_value, Tensor) else type(_python(fill_value)))
         d = dt.complex64 if d == dt.complex32 else d  # as PyTorch, whatever half there is
     return filled(shape, fill_value, d, device, requires_grad)
+
+
+def _kind_of(number: Tensor) -> type:
+    """The Python type of the number that a tensor has."""
+    if number.is_complex() or number.is_floating_point():
+        return complex if number.is_complex() else float
+    return bool if number._aval.dtype == dt.bool_ else int
 
 
 def _python(x):

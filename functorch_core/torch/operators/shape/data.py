@@ -26,6 +26,7 @@ from ...tensors.active import active
 from ...tensors.base import Tensor, from_array, new_tensor
 from ...tensors.promotion import converted, promote_dtypes
 from ...tensors.types import scalar_name
+from ...views.bits import bits_of
 from ...views.memory_order import with_strides
 from ...views.shared import tensor_in_cell, tensor_of, writable
 from .storage import cell_of_file
@@ -647,6 +648,8 @@ def dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if is_meta(self):
         raise BufferError("Cannot pack tensors on meta")
+    if bits_of(self)[0]:
+        raise BufferError("Can't export tensors with the conjugate bit set")
     array = self.numpy() if not copy else np.array(self._array())
     return array.__dlpack__(max_version=max_version)
 

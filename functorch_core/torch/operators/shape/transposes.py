@@ -60,7 +60,7 @@ class Transposes:
     def H(self) -> Tensor:
         """The conjugate transpose of a matrix.
 
-        >>> torch.tensor([[1j, 2.]]).H.resolve_conj()
+        >>> torch.tensor([[1j, 2.]]).H
         tensor([[0.-1.j],
                 [2.-0.j]])
         """

@@ -14,6 +14,7 @@ from ...tensors import types as _types
 from ...tensors.base import Tensor, wrap_dim
 from ...tensors.types import scalar_name
 from ...views import kinds
+from ...views.bits import bits_of
 from ...views.cells import Lens, check_writable, layout_of, look, make_view, rebase, share, view_strides
 from .storage import UntypedStorage
 
@@ -115,9 +116,17 @@ def viewable(tensor: Tensor, shape: tuple[int, ...]) -> bool:
     return view_strides(old, strides, shape) is not None
 
 
+def _check_bits(tensor: Tensor):
+    for bit, what in zip(bits_of(tensor), ("conjugate view tensors", "tensors with negative bit set")):
+        if bit:
+            raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
+
+
 def view_dtype(self: Tensor, dtype) -> Tensor:
     """The same memory as elements of another dtype."""
     wanted, found = _types.numpy_dtype(dtype), self._aval.dtype
+    if self._view is not None:
+        _check_bits(self)
     shape, strides, offset = layout_of(self)
     here, there = found.itemsize, wanted.itemsize
     if here != there:
@@ -551,8 +560,11 @@ def _whole_storage(tensor: Tensor) -> Tensor:
     """A tensor of all elements of the storage, in the tensor's dtype, on its history."""
     base = tensor._view.base
     if base is None:
-        return UntypedStorage(cell=tensor._view.cell)._tensor(tensor._aval.dtype)
-    return base if base._aval.dtype == tensor._aval.dtype else base.view(tensor.dtype)
+        base = UntypedStorage(cell=tensor._view.cell)._tensor(tensor._aval.dtype)
+    found = base if base._aval.dtype == tensor._aval.dtype else base.view(tensor.dtype)
+    conj, neg = bits_of(tensor)
+    found = make_view(found, Lens("conj")) if conj else found
+    return make_view(found, Lens("neg_view")) if neg else found
 
 
 def _own_lens(tensor: Tensor, size, stride, storage_offset=None) -> Lens:
@@ -576,6 +588,12 @@ def as_strided(input, size, stride, storage_offset=None):
 # ---- complex numbers -----------------------------------------------------------------------------
 
 
+UNRESOLVED = (
+    "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it "
+    "as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
+)
+
+
 @composite(method=False)
 def view_as_real(input):
     """A complex tensor as pairs of real numbers, in a new last dimension.
@@ -585,6 +603,8 @@ def view_as_real(input):
     """
     if not input.is_complex():
         raise RuntimeError("view_as_real is only supported for complex tensors")
+    if bits_of(input)[0]:
+        raise RuntimeError(UNRESOLVED)
     return make_view(input, Lens("view_as_real"))
 
 
