@@ -2,7 +2,7 @@
 
 import pytest
 
-from .agree import agree, ours
+from .agree import agree, ours, reference
 from .test_autograd import data
 
 
@@ -448,3 +448,48 @@ def _needs_jvp(torch):
 @pytest.mark.parametrize("program", [_needs_setup, _needs_vmap, _needs_jvp])
 def test_what_is_missing(program):
     agree(program, messages=True)
+
+
+@pytest.mark.parametrize(
+    "case",
+    {
+        "one": lambda x: x,
+        "four": lambda x: (x, x, 0, 0),
+        "a list": lambda x: [x, 0],
+        "a tuple of dims for one": lambda x: (x, (None,)),
+        "a tuple of dims for a list": lambda x: ([x], (None,)),
+        "too few dims": lambda x: ((x, x), (0,)),
+        "one dim for two": lambda x: ((x, x * 2), 0),
+        "none for two": lambda x: ((x * 1, x * 2), None),
+        "lists": lambda x: ([x, x * 2], [0, 1]),
+        "from behind": lambda x: (x * 1, -1),
+    }.items(),
+    ids=lambda case: case[0],
+)
+def test_what_a_vmap_staticmethod_returns(case):
+    _, returned = case
+
+    def program(torch):
+        class Made(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x.clone()
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+            @staticmethod
+            def vmap(info, in_dims, x):
+                return returned(x)
+
+        return torch.vmap(Made.apply)(torch.arange(4.0).reshape(2, 2))
+
+    agree(program)
+    try:
+        program(reference)
+    except RuntimeError as wanted:
+        with pytest.raises(RuntimeError) as found:
+            program(ours)
+        said = [" ".join(str(error).split()).replace("functorch_core.", "") for error in (found.value, wanted)]
+        assert said[0] == said[1]

@@ -27,6 +27,9 @@ class Setting:
     def leaf(self, *shape):
         return self.torch.rand(*shape, dtype=self.D, requires_grad=True)
 
+    def halves(self):
+        return self.torch.full((2, 3), 0.5, dtype=self.D, requires_grad=True)
+
     def sparse(self):
         values = self.torch.tensor([1.0, 2, 3], dtype=self.D)
         return self.torch.sparse_coo_tensor([[0, 1, 2], [1, 0, 2]], values, (3, 3)).coalesce().requires_grad_()
@@ -90,6 +93,14 @@ PROGRAMS = {
     "varying a little": lambda s: s.check(s.varying, (s.x,), fast_mode=True, nondet_tol=1e-4),
     "undefined gradients": lambda s: s.check(s.undefined, (s.x,)),
     "undefined gradients allowed": lambda s: s.check(s.undefined, (s.x,), check_undefined_grad=False),
+    "another shape": lambda s: s.check(lambda a: a.reshape(-1)[: 2 + int(a[0, 0] > 0.5)], (s.halves(),)),
+    "another shape, fast": lambda s: s.check(
+        lambda a: a.reshape(-1)[: 2 + int(a[0, 0] > 0.5)], (s.halves(),), fast_mode=True
+    ),
+    "another dtype": lambda s: s.check(lambda a: a.float() if a[0, 1] > 0.5 else a, (s.halves(),)),
+    "another dtype, not raised": lambda s: s.check(
+        lambda a: a.float() if a[0, 1] > 0.5 else a, (s.halves(),), raise_exception=False
+    ),
     "single": lambda s: s.check(s.torch.sin, (s.torch.ones(2, requires_grad=True),)),
     "single, loosely": lambda s: s.check(s.torch.sin, (s.torch.ones(2, requires_grad=True),), eps=1e-3, atol=1e-2),
     "nothing to check": lambda s: s.check(s.torch.sin, (s.x.detach(),), raise_exception=False),
@@ -163,6 +174,20 @@ def test_gradcheck(name):
 def test_fast_mode_tells_the_numbers():
     wanted, found = (said(library, PROGRAMS["wrong, fast"])[1] for library in (reference, ours))
     assert found.split("difference (slow mode)")[0] == wanted.split("difference (slow mode)")[0]
+
+
+@pytest.mark.parametrize("name", ["undefined gradients", "undefined gradients allowed", "parameters"])
+def test_who_needs_undefined_gradients_is_warned(name):
+    def warned(torch):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                PROGRAMS[name](Setting(torch))
+            except RuntimeError:
+                pass
+        return [(str(w.message), w.category) for w in caught]
+
+    assert warned(ours) == warned(reference)
 
 
 def test_forward_mode_asks_for_no_gradient():

@@ -162,3 +162,16 @@ def test_loader_and_backward_by_hooks():
         for _ in loader:
             pass
     assert [e.count for e in profile.key_averages() if e.key.startswith("enumerate(DataLoader)#_Single")] == [3]
+
+
+def test_events_made_by_hand_are_averaged():
+    def numbers(torch):
+        util = torch.autograd.profiler_util
+        average = util.FunctionEventAvg()
+        for id, (start, end) in enumerate([(10, 15), (20, 30)]):
+            average.add(util.FunctionEvent(id=id, node_id=3, name="foo", thread=0, start_us=start, end_us=end))
+        average.add(average)
+        event = util.FunctionEvent(0, "foo", 0, 1, 3)
+        return average.key, average.count, average.cpu_time_total, average.cpu_time, event.node_id
+
+    assert numbers(torch) == numbers(real)

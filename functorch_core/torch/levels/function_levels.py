@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..tape.modes import state
+from ..tensors.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from . import levels as _levels
 from .forward_ad import SIZES, is_dual_level
 from .function import (
@@ -39,6 +40,16 @@ TWO_VMAPS = (
     "You tried to vmap over {name}, but it has both generate_vmap_rule=True and an "
     "overriden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
     "overriden vmap staticmethod to avoid ambiguity. For more details, please see "
+    "https://pytorch.org/docs/main/notes/extending.func.html"
+)
+TWO_RETURNS = (
+    "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree "
+    "structure compatible with the output. Got {got} instead"
+)
+OTHER_STRUCTURE = (
+    "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. "
+    "Expected out_dims={out_dims} to be compatible with the structure of `output`. out_dims has "
+    "structure {structure} but output has structure {spec}. For more details, please see "
     "https://pytorch.org/docs/main/notes/extending.func.html"
 )
 
@@ -198,21 +209,27 @@ def _batched(cls: type, args, inner, level):
         )
     if not own_vmap:
         raise RuntimeError(NO_VMAP.format(name=cls.__name__))
-    output, out_dims = cls.vmap(VmapInfo(level.size, randomness), dims, *inner)
-    return _wrap_outputs(output, out_dims, level)
+    return _wrap_outputs(cls.vmap(VmapInfo(level.size, randomness), dims, *inner), level)
 
 
-def _wrap_outputs(output, out_dims, level):
+def _wrap_outputs(returned, level):
+    """The outputs that a vmap staticmethod returned with their dimensions, each as the level's."""
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        got = f"{len(returned)} returns" if isinstance(returned, tuple) else f"a {type(returned)}"
+        raise RuntimeError(TWO_RETURNS.format(got=got))
+    output, out_dims = returned
+    leaves, spec = tree_flatten(output)
+    dims = _broadcast_to_and_flatten(out_dims, spec)
+    if dims is None:
+        structure = tree_flatten(out_dims)[1]
+        raise RuntimeError(OTHER_STRUCTURE.format(out_dims=out_dims, structure=structure, spec=spec))
+
     def one(y, dim):
         if dim is None or not hasattr(y, "_edge"):
             return y
         return wrap(Batched(level.depth, level.size, y, dim % y.ndim))
 
-    if not isinstance(output, tuple):
-        return one(output, out_dims)
-    if not isinstance(out_dims, tuple):
-        out_dims = (out_dims,) * len(output)
-    return tuple([one(y, d) for y, d in zip(output, out_dims)])
+    return tree_unflatten([one(y, dim) for y, dim in zip(leaves, dims)], spec)
 
 
 def _vmapped(cls: type, size: int, randomness: str, dims: tuple) -> type:

@@ -88,7 +88,7 @@ class FunctionEvent(FormattedTimesMixin):
     device_time_total = self_device_time_total = 0.0
     cuda_time_total = self_cuda_time_total = 0.0
     device_memory_usage = self_device_memory_usage = self_cuda_memory_usage = 0
-    node_id, is_async, is_remote, is_legacy, use_device, device_index = -1, False, False, False, None, 0
+    is_async, is_remote, is_legacy, use_device, device_index = False, False, False, None, 0
     overload_name = ""
 
     def __init__(
@@ -102,6 +102,7 @@ class FunctionEvent(FormattedTimesMixin):
         input_shapes: list | None = None,
         stack: list[str] | None = None,
         sequence_nr: int = -1,
+        node_id: int = -1,
         flops: int | None = None,
         cpu_memory_usage: int = 0,
         is_user_annotation: bool = False,
@@ -111,7 +112,7 @@ class FunctionEvent(FormattedTimesMixin):
         self.time_range, self.thread = Interval(start_us, end_us), thread
         self.input_shapes, self.stack, self.flops = input_shapes, stack or [], flops
         self.concrete_inputs, self.kwinputs = concrete_inputs or [], {}
-        self.sequence_nr, self.is_user_annotation = sequence_nr, is_user_annotation
+        self.sequence_nr, self.node_id, self.is_user_annotation = sequence_nr, node_id, is_user_annotation
         self.cpu_memory_usage, self.scope, self.fwd_thread = cpu_memory_usage, 0, 0
         self.kernels: list[Kernel] = []
         self.cpu_children: list[FunctionEvent] = []

@@ -31,6 +31,7 @@ from .gradcheck_messages import (
     SPARSE_OUTPUT,
     STRIDE,
     UNDEFINED,
+    UNDEFINED_IS_NEW,
     UNDEFINED_REFUSED,
     VARIES,
 )
@@ -322,8 +323,10 @@ class Check:
             try:
                 found = grad(outputs, self.chosen, zeros, allow_unused=True)
             except RuntimeError as error:
+                warn(UNDEFINED_IS_NEW)
                 raise GradcheckError(UNDEFINED_REFUSED + UNDEFINED) from error
             if any(g is not None and np.any(jacobians.array_of(g) != 0) for g in found):
+                warn(UNDEFINED_IS_NEW)
                 raise GradcheckError(NOT_ZERO + UNDEFINED)
 
 

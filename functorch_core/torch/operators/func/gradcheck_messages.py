@@ -27,6 +27,15 @@ VARIES = (
 NOT_MULTIPLIED = "backward not multiplied by grad_output"
 NOT_ZERO = "Expected all input grads to be undefined or zero when all output grads are undefined or zero."
 UNDEFINED_REFUSED = "Expected backward function to handle undefined output grads."
+OTHER_KIND = (
+    "Expected `func` to return outputs with the same {0} when inputs are perturbed{1} by {2}, "
+    "but got: {0}s {3} and {4}."
+)
+UNDEFINED_IS_NEW = (
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break "
+    "existing callers of this function. If this is true for you, you can call this function with "
+    '"check_undefined_grad=False" to disable the feature'
+)
 UNDEFINED = (
     ' Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml". A backward '
     "gets None for an output without a gradient after ctx.set_materialize_grads(False)."

@@ -16,6 +16,7 @@ from ...levels.forward_ad import dual_level, make_dual, unpack_dual
 from ...tape.backward import grad
 from ...tape.modes import grad_mode
 from ...tensors.base import Tensor, from_array
+from .gradcheck_messages import OTHER_KIND
 
 
 def as_tuple(x) -> tuple:
@@ -76,21 +77,26 @@ def moved(x: Tensor, step: np.ndarray):
             memory.copy_(before)
 
 
-def difference(function: Callable, x: Tensor, step: np.ndarray, eps: float) -> list[np.ndarray]:
-    """The directional derivatives of the results as x moves along a step."""
+def difference(function: Callable, x: Tensor, step: np.ndarray, eps: float, index="") -> list[np.ndarray]:
+    """The directional derivatives of the results as x moves along a step; `index` says where, for errors."""
     with moved(x, -eps * step):
-        low = [array_of(y) for y in function()]
+        low = [(array_of(y), y.dtype, y.shape) for y in function()]
     with moved(x, eps * step):
-        high = [array_of(y) for y in function()]
-    return [((b - a) / (2 * eps)).astype(b.dtype).reshape(-1) for a, b in zip(low, high)]
+        high = [(array_of(y), y.dtype, y.shape) for y in function()]
+    for (_, dtype, shape), (_, other_dtype, other_shape) in zip(low, high):
+        if shape != other_shape:
+            raise AssertionError(OTHER_KIND.format("shape", index, eps, shape, other_shape))
+        if dtype is not other_dtype:
+            raise AssertionError(OTHER_KIND.format("dtype", index, eps, dtype, other_dtype))
+    return [((b - a) / (2 * eps)).astype(b.dtype).reshape(-1) for (a, *_), (b, *_) in zip(low, high)]
 
 
-def along(function: Callable, x: Tensor, direction: np.ndarray, eps: float) -> list[np.ndarray]:
+def along(function: Callable, x: Tensor, direction: np.ndarray, eps: float, index="") -> list[np.ndarray]:
     """The derivatives along a direction; of a complex x along it and along i times it, as one number."""
-    real = difference(function, x, direction, eps)
+    real = difference(function, x, direction, eps, index)
     if not x.is_complex():
         return real
-    return [a + 1j * b for a, b in zip(real, difference(function, x, 1j * direction, eps))]
+    return [a + 1j * b for a, b in zip(real, difference(function, x, 1j * direction, eps, index))]
 
 
 def numerical(function: Callable, inputs: Sequence, wanted: Sequence[int], eps: float) -> list[list[np.ndarray]]:
@@ -99,7 +105,8 @@ def numerical(function: Callable, inputs: Sequence, wanted: Sequence[int], eps: 
     for i in wanted:
         x = inputs[i]
         shape, rows = tuple(memory_of(x).shape), rows_of(x)
-        columns = [along(lambda: function(*inputs), x, unit(shape, k), eps) for k in range(len(rows))]
+        places = [f" on index {index}" for index in np.ndindex(*shape)]
+        columns = [along(lambda: function(*inputs), x, unit(shape, k), eps, places[k]) for k in range(len(rows))]
         filled = [_filled(x.numel(), rows, part) for part in zip(*columns)]
         found.append(filled if columns else _nothing(function, inputs, x))
     return found
