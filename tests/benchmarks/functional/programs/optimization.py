@@ -161,6 +161,6 @@ def bfgs():
             left = eye - rho * jnp.outer(s, y)
             return (new, left @ h @ left.T + rho * jnp.outer(s, s), later), None
 
-        return lax.scan(step, (x, jnp.eye(x.size), slope(x)), None, length=30)[0][0]
+        return lax.scan(step, (x, jnp.eye(x.size), slope(x)), None, length=12)[0][0]
 
     return jax.vmap(minimize), (0.3 * data(32, 6),)
