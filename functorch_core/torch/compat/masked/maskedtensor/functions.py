@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 
 from ..... import torch
-from ....operators.sparse.tensor import with_values
+from ....operators.sparse.base import with_values
 from .. import _ops as masked
 from .binary import BINARY_NAMES
 from .core import MATCH, ONLY_CONTIGUOUS, UNSUPPORTED, MaskedTensor, _masks_match, is_masked_tensor
