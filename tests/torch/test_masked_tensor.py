@@ -92,10 +92,11 @@ def test_compressed_rows():
         x = t.masked.masked_tensor(d.sparse_mask(m.to_sparse_csr()), m.to_sparse_csr())
         shown = [repr(y.to_dense()) for y in (x, x * 2, x + x, x.sin(), t.masked.masked_tensor(d, m).to_sparse_csr())]
         errors = []
-        for data, mask in ((d.to_sparse_csr(), m.to_sparse_csr()), (d.to_sparse_csc(), m.to_sparse_csc())):
+        elsewhere = d.sparse_mask(m.flip(1)[:, [1, 0, 2]].to_sparse_csr())
+        for data, mask in ((elsewhere, m.to_sparse_csr()), (d.to_sparse_csc(), m.to_sparse_csc())):
             with pytest.raises((TypeError, ValueError)) as caught:
                 t.masked.masked_tensor(data, mask)
             errors.append(str(caught.value))
-        return shown, errors, repr(x.sum()), (x * 2).is_sparse_csr, str(x.layout)
+        return shown, errors, repr(x.sum()), (x * 2).is_sparse_csr(), str(x.layout)
 
     assert program(ours) == program(theirs)

@@ -81,7 +81,7 @@ def _check(data, mask):
     if data.layout != mask.layout:
         raise TypeError("data and mask must have the same layout.")
     if data.layout not in (_types.strided, _types.sparse_coo, _types.sparse_csr):
-        raise TypeError(f"data layout of {data.layout} is not supported in MaskedTensor.")
+        raise TypeError(f"data layout of {data.layout} is not supported.")
     if mask.dtype is not _types.named("bool"):
         raise TypeError("mask must have dtype bool.")
     if repr(data.dtype).removeprefix("torch.") not in DTYPES:
@@ -110,8 +110,7 @@ class MaskedTensor(Tensor):
 
     __module__ = "torch"
     device, is_leaf, grad_fn, layout = map(_forwarded, ("device", "is_leaf", "grad_fn", "layout"))
-    is_sparse, is_sparse_csr = map(_forwarded, ("is_sparse", "is_sparse_csr"))
-    is_meta, output_nr = map(_forwarded, ("is_meta", "output_nr"))
+    is_sparse, is_meta, output_nr = map(_forwarded, ("is_sparse", "is_meta", "output_nr"))
     _sparse = property(lambda self: isinstance(self._data, Sparse))
 
     def __new__(cls, data, mask, requires_grad: bool = False):
@@ -182,9 +181,17 @@ class MaskedTensor(Tensor):
         mask = self._mask.to_sparse_coo().coalesce()
         return self._around(self._data.sparse_mask(mask), mask)
 
+    def is_sparse_coo(self) -> bool:
+        """Whether the data are of layout torch.sparse_coo."""
+        return self.layout is _types.sparse_coo
+
+    def is_sparse_csr(self) -> bool:
+        """Whether the data are of layout torch.sparse_csr; as in PyTorch a method here."""
+        return self.layout is _types.sparse_csr
+
     def to_sparse_csr(self) -> MaskedTensor:
         """With data and a mask of layout torch.sparse_csr, which have what is there."""
-        if self.is_sparse_csr:
+        if self.is_sparse_csr():
             return self
         mask = self._mask.to_sparse_csr()
         return self._around(self._data.sparse_mask(mask), mask)
