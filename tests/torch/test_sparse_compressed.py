@@ -63,13 +63,14 @@ ONE = """
     batch | batch.transpose(1, 2) | batch.transpose(0, 1) | batch.to_sparse() | batch.to_sparse_csc() | batch + batch
     batch.to_sparse_bsr((1, 1)) | batch + torch.ones(2, 2, 2) | batch.to_dense()
     csr + other | csr * other | csr * csc | csr * d | d * csr | csc * d | d + csr | csr + d | d.add_(csr)
-    torch.add(csr, d, alpha=2) | torch.add(d, csr, alpha=2) | csr + 1 | csr + torch.ones(3, 3) | csr + csc
+    torch.add(other, d, alpha=2) | torch.add(d, other, alpha=2) | csr + 1 | csr + torch.ones(3, 3) | csr + csc
     csr + torch.ones(3, 3).to_sparse_csr() | csr * torch.ones(3, 3)
     csr @ e | csc @ e | e.t() @ csr.t() | d.t() @ csr | d.t() @ csc | csr @ e[:, 0] | csr.mv(e[:, 1])
     torch.ones(2) @ csr | csr @ csr.t() | csc @ csr.t() | csr.t() @ other | csr @ d | csr @ coo.t()
     torch.sparse.mm(csr, e) | torch.addmm(torch.ones(2, 2), csr, e, beta=2, alpha=3)
     torch.sparse.addmm(torch.ones(2, 2), csr, e)
     torch.addmm(csr.t() @ other, csr.t(), other) | torch.nn.functional.linear(torch.ones(3, 4), csr)
+    torch.addmm((csr.t() @ other).to_sparse_csc(), csr.t(), other.to_sparse_csc()).layout
     torch.mm(csr, e, out=torch.empty(2, 2)) | torch.sparse.mm(csr, csr.t(), "mean")
     torch.sparse.mm(csr, e, "sum") | torch.sparse.mm(csr, e, "mean") | torch.sparse.mm(csr, e, "amax")
     torch.sparse.sampled_addmm(csr, torch.ones(2, 3), torch.ones(3, 4), beta=2, alpha=0.5)

@@ -197,10 +197,8 @@ def add(x, other, *, alpha=1):
         raise RuntimeError(ADD_DENSE.format(a=list(getattr(dense, "shape", [])), b=list(sparse.shape)))
     dtype = result_type(dense, sparse._what)
     values = sparse._what.to(dtype)
-    dense = dense.to(dtype)
-    if alpha != 1:
-        values, dense = (values * alpha, dense) if sparse is other else (values, dense * alpha)
-    return with_rows_added(dense, sparse, values)
+    # PyTorch's alpha multiplies the sparse operand, in either place.
+    return with_rows_added(dense.to(dtype), sparse, values if alpha == 1 else values * alpha)
 
 
 def _add_sparse(x: CompressedTensor, other: CompressedTensor, alpha) -> CompressedTensor:
@@ -290,7 +288,7 @@ def _scaled_sum(input, product, beta, alpha):
     if isinstance(product, Sparse) and not isinstance(input, Sparse):
         product = product.to_dense()
     if isinstance(input, CompressedTensor) and isinstance(product, CompressedTensor):
-        input = to_compressed(input, product.layout)
+        product = to_compressed(product, input.layout)
     return registry["add"](input if beta == 1 else input * beta, product)
 
 
