@@ -74,7 +74,7 @@ CHAPTERS: dict[str, tuple[str, str]] = {
     "torch.masked": ("torch.masked", ""),
     "torch.nested": ("torch.nested", ""),
     "torch.Size": ("= torch.Size torch.Size.numel", ""),
-    "torch.sparse": ("torch.sparse", "coordinates; no CSR"),
+    "torch.sparse": ("torch.sparse", "coordinates and compressed rows, columns and blocks"),
     "torch.Storage": ("= torch.UntypedStorage torch.TypedStorage torch.FloatStorage", ""),
     "torch.testing": ("torch.testing", ""),
     "torch.utils": ("torch.utils", ""),

@@ -11,7 +11,6 @@ from ..core import dtypes as dt
 from ..engine import Value, absent, from_numpy, guarded, has_data, pending, record_guarded, undo_later
 from ..engine.spmd import by_mesh
 from ..engine.spmd import run as run_on_mesh
-from ..torch.operators.sparse.tensor import row_numbers
 from ..torch.tape.apply import apply
 from ..torch.tape.meta import is_meta
 from ..torch.tape.modes import state as mode
@@ -174,7 +173,7 @@ class _Rows:
     def __init__(self, sparse: Tensor):
         n = sparse.sparse_dim()
         self.shape = (math.prod(sparse.shape[:n]), *sparse.shape[n:])
-        self.numbers = new_tensor(from_numpy(row_numbers(sparse)))
+        self.numbers = new_tensor(from_numpy(sparse._numbers()))
 
     def of(self, dense: Tensor) -> Value:
         """The rows of a tensor."""

@@ -117,6 +117,10 @@ _FROM = {
         set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype""",
     "serialization": "load save",
     "operators.sparse.tensor": "sparse_coo_tensor",
+    "operators.sparse.construct": """sparse_compressed_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor
+        sparse_bsc_tensor _validate_sparse_compressed_tensor_args _validate_sparse_csr_tensor_args
+        _validate_sparse_csc_tensor_args _validate_sparse_bsr_tensor_args _validate_sparse_bsc_tensor_args
+        _validate_compressed_sparse_indices""",
     "compiler": "_disable_dynamo compile",
     "cuda": "OutOfMemoryError",
     "compat.devices.accelerators": "Event Stream",

@@ -170,12 +170,12 @@ finder = _MissingFinder()
 TENSOR_METHODS = (
     "dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
     "q_zero_point qscheme refine_names align_to align_as rename rename_ smm sparse_resize_ "
-    "sparse_resize_and_clear_ sspaddmm to_mkldnn to_sparse_bsc to_sparse_bsr to_sparse_csc to_sparse_csr xpu "
+    "sparse_resize_and_clear_ sspaddmm to_mkldnn xpu "
     "_addmm_activation _autocast_to_full_precision _autocast_to_reduced_precision _coalesced_ "
     "_dimI _dimV _is_all_true _is_any_true _is_zerotensor _nested_tensor_size "
     "_nested_tensor_storage_offsets _nested_tensor_strides _philox_normal_ _philox_uniform_ _sparse_mask_projection "
-    "_to_dense _to_sparse _to_sparse_bsc _to_sparse_bsr _to_sparse_csc _to_sparse_csr is_distributed "
-    "resize_as_sparse_ slice_inverse to_padded_tensor"
+    "_to_dense is_distributed "
+    "slice_inverse to_padded_tensor"
 )
 
 

@@ -84,3 +84,19 @@ def test_history():
         return d.grad, repr(x.grad), repr(by_x), y.is_leaf, y.requires_grad, [str(w.message)[:50] for w in said]
 
     assert program(ours) == program(theirs)
+
+
+def test_compressed_rows():
+    def program(t):
+        d, m = t.arange(1.0, 7).reshape(2, 3) / 3, t.tensor([[True, False, True], [False, True, True]])
+        x = t.masked.masked_tensor(d.sparse_mask(m.to_sparse_csr()), m.to_sparse_csr())
+        shown = [repr(y.to_dense()) for y in (x, x * 2, x + x, x.sin(), t.masked.masked_tensor(d, m).to_sparse_csr())]
+        errors = []
+        elsewhere = d.sparse_mask(m.flip(1)[:, [1, 0, 2]].to_sparse_csr())
+        for data, mask in ((elsewhere, m.to_sparse_csr()), (d.to_sparse_csc(), m.to_sparse_csc())):
+            with pytest.raises((TypeError, ValueError)) as caught:
+                t.masked.masked_tensor(data, mask)
+            errors.append(str(caught.value))
+        return shown, errors, repr(x.sum()), (x * 2).is_sparse_csr(), str(x.layout)
+
+    assert program(ours) == program(theirs)

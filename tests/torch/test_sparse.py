@@ -246,17 +246,6 @@ def test_printed(code):
     assert repr(eval(code, names(torch))) == repr(eval(code, names(reference)))
 
 
-def test_layouts_without_a_tensor_name_themselves():
-    for call in (
-        lambda: torch.sparse_csr_tensor([0, 1], [0], [1.0]),
-        lambda: torch.ones(2, 2).to_sparse_csr(),
-        lambda: torch.ones(2, 2).to_sparse_bsr(1),
-        lambda: torch.ones(2, 2).to_sparse(layout=torch.sparse_csc),
-    ):
-        with pytest.raises(NotImplementedError, match="csr|bsr|csc"):
-            call()
-
-
 def test_indices_outside_of_the_size_raise():
     with pytest.raises(RuntimeError, match="for dim 1, size is 2 but found index 3"):
         torch.sparse_coo_tensor([[0], [3]], [1.0], (2, 2))

@@ -458,7 +458,7 @@ def of_layout(factory: Composite, args: tuple, kwargs: dict):
     layout = kwargs["layout"]
     if not isinstance(layout, _types.layout):
         raise TypeError(f"{factory.name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}")
-    if layout is not _types.sparse_coo:
+    if layout not in _types.sparse_layouts:
         raise NotImplementedError(f"{factory.name}(): {layout} is not implemented by functorch-core")
     if not factory.traits.sparse:
         raise NotImplementedError(
@@ -466,6 +466,10 @@ def of_layout(factory: Composite, args: tuple, kwargs: dict):
         )
     like = factory.call(args, {**kwargs, "layout": None, "device": "meta"})
     requires_grad = kwargs.get("requires_grad", False)
+    if layout is not _types.sparse_coo:
+        make = _types.named("operators.sparse.construct.of_shape")
+        name = "empty" if "empty" in factory.name else "zeros"
+        return make(name, tuple(like.shape), layout, like.dtype, kwargs.get("device"), requires_grad)
     make = _types.named("sparse_coo_tensor")
     return make(tuple(like.shape), dtype=like.dtype, device=kwargs.get("device"), requires_grad=requires_grad)
 

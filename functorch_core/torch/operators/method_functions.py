@@ -28,6 +28,11 @@ detach_ = _of_method("detach_", "Take a tensor out of the graph.")
 get_device = _of_method("get_device", "The index of the device; -1 for the CPU.")
 
 
+def _running_with_deploy() -> bool:
+    """False: nothing is deployed."""
+    return False
+
+
 def is_distributed(input) -> bool:
     """False."""
     return False

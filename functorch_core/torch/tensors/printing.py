@@ -336,32 +336,37 @@ def format_tensor(
 
 
 def format_sparse(
-    indices: np.ndarray,
+    indices: dict[str, np.ndarray],
     values: np.ndarray,
     *,
     size: tuple[int, ...],
+    nnz: int,
+    layout: str,
     dtype_name: str,
     default_dtype_name: str = "torch.float32",
     requires_grad: bool = False,
     grad_fn_name: str | None = None,
 ) -> str:
-    """What `repr(t)` gives in PyTorch for a sparse tensor in coordinate format.
+    """What `repr(t)` gives in PyTorch for a sparse tensor, with its indices by name.
 
-    >>> print(format_sparse(np.array([[1]]), np.array([2.]), size=(3,), dtype_name="torch.float32"))
+    >>> where = {"indices": np.array([[1]])}
+    >>> options = {"size": (3,), "nnz": 1, "layout": "torch.sparse_coo", "dtype_name": "torch.float32"}
+    >>> print(format_sparse(where, np.array([2.]), **options))
     tensor(indices=tensor([[1]]),
            values=tensor([2.]),
            size=(3,), nnz=1, layout=torch.sparse_coo)
     """
     indent = len("tensor(")
     parts = []
-    for name, data, dtype in (("indices", indices, "torch.int64"), ("values", values, dtype_name)):
+    for name, data in {**indices, "values": values}.items():
         prefix = f"{name}=tensor("
+        dtype = dtype_name if name == "values" else "torch.int64"
         text = format_contents(data, dtype_name=dtype, indent=indent + len(prefix))
         parts.append(prefix + text + ("" if data.size else f", size={data.shape}") + ")")
-    suffixes = [f"size={tuple(size)}", f"nnz={indices.shape[1]}"]
+    suffixes = [f"size={tuple(size)}", f"nnz={nnz}"]
     if _shows_dtype(dtype_name, default_dtype_name, True):
         suffixes.append(f"dtype={dtype_name}")
-    suffixes.append("layout=torch.sparse_coo")
+    suffixes.append(f"layout={layout}")
     suffixes += _autograd_suffixes(requires_grad, grad_fn_name, None)
     text = "tensor(" + (",\n" + " " * indent).join(parts)
-    return _append_suffixes(text, suffixes, indent, force_newline=True)
+    return _append_suffixes(text, suffixes, indent, force_newline=layout == "torch.sparse_coo")

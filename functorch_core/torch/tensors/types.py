@@ -373,6 +373,7 @@ class memory_format(_Named):
 strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, _mkldnn = map(
     layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
 )
+sparse_layouts = (sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 QSCHEMES = (
     "per_tensor_affine per_channel_affine per_tensor_symmetric per_channel_symmetric per_channel_affine_float_qparams"
 )

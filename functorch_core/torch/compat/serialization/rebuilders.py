@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import traceback
 
-from ... import sparse_coo_tensor
+from ... import sparse_compressed_tensor, sparse_coo_tensor
 from ...dispatch.parameter import Parameter
 from ...tensors.types import by_name, sparse_coo
 from ...tensors.types import device as _device
@@ -55,12 +55,10 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 
 
 def _rebuild_sparse_tensor(layout, data):
-    indices, values, size, *coalesced = data
-    if layout is not sparse_coo:
-        raise NotImplementedError(
-            f"a tensor of layout {layout} is not implemented by functorch-core; torch.sparse_coo is"
-        )
-    return sparse_coo_tensor(indices, values, size, is_coalesced=coalesced[0] if coalesced else None)
+    if layout is sparse_coo:
+        indices, values, size, *coalesced = data
+        return sparse_coo_tensor(indices, values, size, is_coalesced=coalesced[0] if coalesced else None)
+    return sparse_compressed_tensor(*data, layout=layout)
 
 
 # ---- helpers -------------------------------------------------------------------------------------

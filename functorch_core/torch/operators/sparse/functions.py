@@ -21,64 +21,72 @@ from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, wrap_dim
 from ...views.cells import assign, check_writable
 from ..dtype_questions import promote_types, result_type
-from .tensor import (
-    UNSUPPORTED,
-    SparseTensor,
-    check_joined,
-    coalesce,
-    empty_sparse,
-    row_numbers,
-    rows_of,
-    with_rows_added,
-    with_values,
-)
+from .base import Sparse, rows_of, unsupported, with_rows_added, with_values
+from .conversions import same_places, to_sparse
+from .tensor import SparseTensor, check_joined, coalesce, empty_sparse
 
 TABLE: dict[str, Callable] = {}
 ON_SUMS: set[Callable] = set()  # functions whose in-place form wants a coalesced tensor
 
 
-def dispatch(func, args, kwargs):
-    """A call of a torch function with a sparse tensor among its arguments."""
+def dispatch(func, args, kwargs, table=TABLE):
+    """A call of a torch function with a sparse tensor, of the layouts of a table, among its arguments."""
     name = func.__name__
     out = kwargs.get("out")
-    found = TABLE.get(name) or TABLE.get(getattr(func, "name", name))
+    found = table.get(name) or table.get(getattr(func, "name", name))
     if found is not None:
         result = found(*args, **{k: v for k, v in kwargs.items() if k != "out"})
         return result if out is None else _written(name, out, result)
-    found = TABLE.get(name[:-1]) if name.endswith("_") else None
+    found = table.get(name[:-1]) if name.endswith("_") else None
     if found is None:
-        raise NotImplementedError(UNSUPPORTED.format(what=f"torch.{name}"))
+        raise unsupported(f"torch.{name}", _layout_among(args))
     return _inplace(found, *args, **kwargs)
+
+
+def _layout_among(args):
+    """The first sparse layout of arguments."""
+    return next((x.layout for x in args if isinstance(x, Sparse)), _types.sparse_coo)
 
 
 def _written(name: str, out, result):
     """What out= names with the contents of a result of the same layout, in its own dtype."""
-    if not (_is_sparse(out) and _is_sparse(result)):
-        raise NotImplementedError(UNSUPPORTED.format(what=f"torch.{name} with a dense operand and out="))
+    if out.layout is _types.strided and result.layout is _types.strided:
+        out = out if out.shape == result.shape else out.resize_(result.shape)
+        return out.copy_(fitted(result.to(out.dtype), result))
+    if not isinstance(out, Sparse) or not isinstance(result, Sparse):
+        raise unsupported(f"torch.{name} with a dense operand and out=", _layout_among((out, result)))
+    result = to_sparse(result, layout=out.layout) if out.layout is not result.layout else result
     return out.become(with_values(result, fitted(result._what.to(out.dtype), result._what)))
 
 
 def _inplace(function, self, *args, **kwargs):
-    if not self.is_sparse:
+    sparse = isinstance(self, Sparse)
+    if not sparse:
         check_writable(self, op=function.__name__)
-    if self.is_sparse and not self._coalesced and function in ON_SUMS:
+    if sparse and not self._coalesced and function in ON_SUMS:
         raise RuntimeError(f"{function.__name__}_ requires coalesced input")
     result = function(self, *args, **kwargs)
-    if not self.is_sparse:
+    if not sparse:
         return assign(self, fitted(self, result))
     if result.dtype is not self.dtype:
         result = with_values(result, fitted(self._what, result._what))
     return self.become(result)
 
 
-def sparse_op(*names: str):
-    """Declare what an op, or several, do with sparse tensors."""
+def declaring_in(table: dict[str, Callable]):
+    """A decorator that declares what an op, or several, do with the sparse tensors of a table."""
 
-    def declare(function):
-        TABLE.update(dict.fromkeys(names or (function.__name__,), function))
-        return function
+    def sparse_op(*names: str):
+        def declare(function):
+            table.update(dict.fromkeys(names or (function.__name__,), function))
+            return function
 
-    return declare
+        return declare
+
+    return sparse_op
+
+
+sparse_op = declaring_in(TABLE)
 
 
 def _is_sparse(x) -> bool:
@@ -92,57 +100,15 @@ TABLE["grad"], TABLE["backward"] = inspect.unwrap(grad), inspect.unwrap(backward
 # ---- conversions ---------------------------------------------------------------------------------
 
 
-def to_sparse(x, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-    """Itself."""
-    if layout not in (None, _types.sparse_coo):
-        raise NotImplementedError(
-            f"Tensor.to_sparse: layout {layout} is not implemented by functorch-core; torch.sparse_coo is"
-        )
-    if not _is_sparse(x):
-        return dense_to_sparse(x, x.ndim if sparse_dim is None else sparse_dim)
-    if sparse_dim not in (None, x.sparse_dim()):
-        raise RuntimeError(
-            "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
-        )
-    return x
-
-
-def dense_to_sparse(x: Tensor, sparse_dim: int) -> SparseTensor:
-    """The elements (rows of the dimensions after the first sparse_dim) that are not zero."""
-    if not 0 <= sparse_dim <= x.ndim or (not sparse_dim and x.ndim):
-        raise RuntimeError(f"sparse_dim {sparse_dim} of a tensor of {x.ndim} dimensions must be from 1 to {x.ndim}")
-    array = x.detach()._array()
-    hit = array.astype(bool) if array.dtype.kind == "V" else array != 0
-    indices = np.argwhere(hit.any(tuple(range(sparse_dim, x.ndim)))).T.astype(np.int64)
-    if not sparse_dim:
-        indices = np.zeros((0, int(hit.any())), np.int64)
-    pattern = SparseTensor(
-        from_array(indices), x.detach().new_zeros((indices.shape[1], *x.shape[sparse_dim:])), x.shape, True
-    )
-    return with_values(pattern, rows_of(x, pattern))
-
-
-def sparse_mask(x, mask):
-    """The elements of x where the mask has values."""
-    if not _is_sparse(mask):
-        raise RuntimeError("sparse_mask: expected mask to have sparse layout")
-    if x.shape != mask.shape:
-        raise RuntimeError(
-            f"sparse_mask(): operands have incompatible sizes; self has size "
-            f"{list(x.shape)} but mask has size {list(mask.shape)}"
-        )
-    return with_values(mask, rows_of(x.to_dense(), mask))
-
-
 @sparse_op()
 def to(x, *args, **kwargs):
     """In another dtype or on another device."""
-    args = [a._what if _is_sparse(a) else a for a in args]
+    args = [a._what if isinstance(a, Sparse) else a for a in args]
     values = x._what.to(*args, **kwargs)
     return x if values is x._what else with_values(x, values)
 
 
-def _by_values(name: str, zeros_stay: bool):
+def _by_values(name: str, zeros_stay: bool, table: dict[str, Callable] = TABLE):
     """An op that acts on each value; on the sums of equal indices, unless it is linear."""
 
     def function(x, *args, **kwargs):
@@ -150,7 +116,7 @@ def _by_values(name: str, zeros_stay: bool):
         return with_values(x, getattr(x._what, name)(*args, **kwargs))
 
     function.__name__ = name
-    TABLE[name] = function
+    table[name] = function
     if zeros_stay:
         ON_SUMS.add(function)
 
@@ -248,7 +214,7 @@ def add(x, other, *, alpha=1):
     dtype = promote_types(x.dtype, values.dtype)
     mine, its = x._what.to(dtype), values.to(dtype)
     coalesced = x._coalesced and other._coalesced
-    if np.array_equal(x._where._array(), other._where._array()):
+    if same_places(x, other):
         return SparseTensor(x._where, mine + its, x.shape, coalesced)
     joined = SparseTensor(registry["cat"]([x._where, other._where], 1), registry["cat"]([mine, its], 0), x.shape, False)
     return coalesce(joined) if coalesced else joined
@@ -265,7 +231,7 @@ def sub(x, other, *, alpha=1):
 
 def _scalar(x):
     """x as a number or a tensor without dimensions; None if it is none."""
-    dense_scalar = isinstance(x, Tensor) and not _is_sparse(x) and not x.ndim
+    dense_scalar = isinstance(x, Tensor) and not isinstance(x, Sparse) and not x.ndim
     return x if dense_scalar or is_number(x) else None
 
 
@@ -284,7 +250,7 @@ def mul(x, other):
     if not _is_sparse(other):
         return with_values(x, x._what * rows_of(other, x))
     x, other = coalesce(x), coalesce(other)
-    _, mine, its = np.intersect1d(row_numbers(x), row_numbers(other), True, return_indices=True)
+    _, mine, its = np.intersect1d(x._numbers(), other._numbers(), True, return_indices=True)
     mine, its = from_array(mine.astype(np.int64)), from_array(its.astype(np.int64))
     values = x._what.index_select(0, mine) * other._what.index_select(0, its)
     return SparseTensor(x._where.index_select(1, mine), values, x.shape, True)
@@ -369,7 +335,7 @@ def _sparse_sparse(a, b):
 def bmm(a, b):
     """Products of a batch of sparse matrices with dense ones."""
     if not _is_sparse(a) or _is_sparse(b) or a.sparse_dim() != 3:
-        raise NotImplementedError(UNSUPPORTED.format(what="torch.bmm but of (sparse, dense)"))
+        raise unsupported("torch.bmm but of (sparse, dense)")
     n, height, width = a.shape
     if b.ndim != 3 or b.shape[0] != n or b.shape[1] != width:
         raise RuntimeError(f"bmm: sizes {list(a.shape)} and {list(b.shape)} do not fit")
@@ -405,7 +371,7 @@ def sum(x, dim=None, keepdim=False, *, dtype=None):
     if dim is None or dim == ():
         return values.sum()
     if keepdim:
-        raise NotImplementedError(UNSUPPORTED.format(what="sum with keepdim=True"))
+        raise unsupported("sum with keepdim=True")
     n = x.sparse_dim()
     dims = {wrap_dim(d, x.ndim) for d in ((dim,) if isinstance(dim, int) else dim)}
     inner = [d - n + 1 for d in dims if d >= n]
@@ -424,7 +390,7 @@ def sum(x, dim=None, keepdim=False, *, dtype=None):
 def norm(x, p="fro", dim=None, keepdim=False, dtype=None):
     """The norm of all elements as one vector."""
     if dim is not None:
-        raise NotImplementedError(UNSUPPORTED.format(what="norm with dim"))
+        raise unsupported("norm with dim")
     return coalesce(x)._what.norm(p, dtype=dtype)
 
 
@@ -536,7 +502,7 @@ def cat(tensors, dim=0):
     size = list(first.shape)
     size[dim] = builtins.sum(x.shape[dim] for x in tensors)
     if dim >= n:
-        raise NotImplementedError(UNSUPPORTED.format(what="torch.cat along a dense dimension"))
+        raise unsupported("torch.cat along a dense dimension")
     starts = np.cumsum([0, *[x.shape[dim] for x in tensors]])
     moved = []
     for x, start in zip(tensors, starts):
@@ -600,9 +566,9 @@ def get_item(x, index):
         if isinstance(i, slice) and i == slice(None):
             dim += 1
         elif isinstance(i, int) and not isinstance(i, bool):
-            x = select(x, dim, i) if _is_sparse(x) else x.select(dim, i)
+            x = x.select(dim, i)
         else:
-            raise NotImplementedError(UNSUPPORTED.format(what=f"x[{i!r}]"))
+            raise unsupported(f"x[{i!r}]", x.layout)
     return x
 
 

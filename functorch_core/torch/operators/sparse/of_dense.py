@@ -6,27 +6,45 @@ overrides ops, which ask from then on.
 
 from __future__ import annotations
 
+from ...tensors import types as _types
 from ...tensors.base import Tensor
 
-NOT_SPARSE = "{name} expected sparse {what} layout but got Strided"
+NOT_SPARSE = "{name} expected sparse {what} layout but got {kind}"
 
 
 def _question(name: str, what: str):
     def method(self):
-        raise RuntimeError(NOT_SPARSE.format(name=name, what=what))
+        if self.layout is _types.strided:
+            raise RuntimeError(NOT_SPARSE.format(name=name, what=what, kind="Strided"))
+        for cls in type(self).__mro__:  # torch.Tensor.values(x) of a sparse tensor
+            if cls is Tensor:
+                kind = _conversions().KINDS[self.layout]
+                raise RuntimeError(NOT_SPARSE.format(name=name, what=what, kind=kind))
+            if name in vars(cls):
+                return vars(cls)[name](self)
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
     method.__doc__ = "Of sparse tensors only: raises RuntimeError."
     return method
 
 
+def _conversions():
+    from . import conversions  # when the first one is made
+
+    return conversions
+
+
+def _compressed(x: Tensor, kind: str, blocksize, dense_dim) -> Tensor:
+    return _conversions().to_compressed(x, _types.named(f"sparse_{kind}"), blocksize, dense_dim)
+
+
 class Sparsity:
     """Sparse layouts, of a dense tensor."""
 
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
-        """The elements that are not zero, as a tensor of layout torch.sparse_coo.
+        """The elements that are not zero, as a tensor of a sparse layout, torch.sparse_coo by default.
 
-        With `sparse_dim`, rows of the dimensions after so many first ones.
+        With `sparse_dim`, rows of the dimensions after so many first ones; with `blocksize`, blocks.
 
         >>> torch.eye(2).to_sparse()
         tensor(indices=tensor([[0, 1],
@@ -34,16 +52,45 @@ class Sparsity:
                values=tensor([1., 1.]),
                size=(2, 2), nnz=2, layout=torch.sparse_coo)
         """
-        from .functions import to_sparse
-
-        return to_sparse(self, sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
+        return _conversions().to_sparse(self, sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
 
     def to_sparse_coo(self) -> Tensor:
         """The elements that are not zero, as a tensor of layout torch.sparse_coo."""
         return self.to_sparse()
 
+    def to_sparse_csr(self, dense_dim=None) -> Tensor:
+        """The elements that are not zero, as a tensor of layout torch.sparse_csr.
+
+        >>> torch.eye(2).to_sparse_csr()
+        tensor(crow_indices=tensor([0, 1, 2]),
+               col_indices=tensor([0, 1]),
+               values=tensor([1., 1.]), size=(2, 2), nnz=2, layout=torch.sparse_csr)
+        """
+        return _compressed(self, "csr", None, dense_dim)
+
+    def to_sparse_csc(self, dense_dim=None) -> Tensor:
+        """The elements that are not zero, as a tensor of layout torch.sparse_csc."""
+        return _compressed(self, "csc", None, dense_dim)
+
+    def to_sparse_bsr(self, blocksize, dense_dim=None) -> Tensor:
+        """The blocks that are not all zero, as a tensor of layout torch.sparse_bsr."""
+        return _compressed(self, "bsr", blocksize, dense_dim)
+
+    def to_sparse_bsc(self, blocksize, dense_dim=None) -> Tensor:
+        """The blocks that are not all zero, as a tensor of layout torch.sparse_bsc."""
+        return _compressed(self, "bsc", blocksize, dense_dim)
+
+    _to_sparse, _to_sparse_csr, _to_sparse_csc = to_sparse, to_sparse_csr, to_sparse_csc
+    _to_sparse_bsr, _to_sparse_bsc = to_sparse_bsr, to_sparse_bsc
+
+    def resize_as_sparse_(self, other: Tensor) -> Tensor:
+        """Take the shape and the places of values of another sparse tensor."""
+        return _conversions().resize_as(self, other)
+
     def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
         """The tensor itself, in another dtype if one is given."""
+        if self.layout is not _types.strided:  # torch.Tensor.to_dense(x)
+            return type(self).to_dense(self, dtype, masked_grad=masked_grad)
         return self if dtype is None else self.to(dtype)
 
     def sparse_mask(self, mask: Tensor) -> Tensor:
@@ -52,17 +99,15 @@ class Sparsity:
         >>> torch.ones(2).sparse_mask(torch.tensor([0., 2.]).to_sparse()).to_dense()
         tensor([0., 1.])
         """
-        from .functions import sparse_mask
-
-        return sparse_mask(self, mask)
+        return _conversions().sparse_mask(self, mask)
 
     def sparse_dim(self) -> int:
         """0: no dimension is sparse."""
-        return 0
+        return 0 if self.layout is _types.strided else type(self).sparse_dim(self)
 
     def dense_dim(self) -> int:
         """The number of dimensions."""
-        return self.ndim
+        return self.ndim if self.layout is _types.strided else type(self).dense_dim(self)
 
     coalesce = _question("coalesce", "coordinate tensor")
     indices = _question("indices", "coordinate tensor")

@@ -9,6 +9,8 @@ from __future__ import annotations
 from .....core.aval import aval
 from .....core.warn import warn
 from ....dispatch.overrides import DisableTorchFunctionSubclass, activate
+from ....operators.sparse.base import Sparse
+from ....operators.sparse.conversions import same_places
 from ....tape.backward import backward as backward_from
 from ....tensors import types as _types
 from ....tensors.base import Tensor, wrap_dim
@@ -56,10 +58,10 @@ def _tensors_match(a, b, exact: bool = True, rtol: float = 1e-05, atol: float = 
         raise ValueError("Neither `a` nor `b` can be a MaskedTensor.")
     if a.layout != b.layout:
         raise ValueError(f"`a` and `b` must have the same layout. Got {a.layout} and {b.layout}")
-    if a.is_sparse:
-        if a._nnz() != b._nnz() or not bool((a._indices() == b._indices()).all()):
+    if isinstance(a, Sparse):
+        if a._nnz() != b._nnz() or not same_places(a, b):
             return False
-        a, b = a._values(), b._values()
+        a, b = a._what, b._what
     if a.shape != b.shape:
         return False
     return bool((a == b).all()) if exact else bool(a.to(b.dtype).allclose(b, rtol=rtol, atol=atol))
@@ -78,6 +80,8 @@ def _check(data, mask):
             raise TypeError(f"{name} must be a Tensor")
     if data.layout != mask.layout:
         raise TypeError("data and mask must have the same layout.")
+    if data.layout not in (_types.strided, _types.sparse_coo, _types.sparse_csr):
+        raise TypeError(f"data layout of {data.layout} is not supported.")
     if mask.dtype is not _types.named("bool"):
         raise TypeError("mask must have dtype bool.")
     if repr(data.dtype).removeprefix("torch.") not in DTYPES:
@@ -86,8 +90,10 @@ def _check(data, mask):
         raise ValueError("data.dim() must equal mask.dim()")
     if data.size() != mask.size():
         raise ValueError("data.size() must equal mask.size()")
-    if data.is_sparse and not _tensors_match(data._indices(), mask._indices()):
-        raise ValueError("data and mask are both sparse COO tensors but do not have the same indices.")
+    if isinstance(data, Sparse) and not same_places(data, mask):
+        if data.is_sparse:
+            raise ValueError("data and mask are both sparse COO tensors but do not have the same indices.")
+        raise ValueError("data and mask are both sparse CSR tensors but do not share either crow or col indices.")
 
 
 def _forwarded(name: str):
@@ -105,6 +111,7 @@ class MaskedTensor(Tensor):
     __module__ = "torch"
     device, is_leaf, grad_fn, layout = map(_forwarded, ("device", "is_leaf", "grad_fn", "layout"))
     is_sparse, is_meta, output_nr = map(_forwarded, ("is_sparse", "is_meta", "output_nr"))
+    _sparse = property(lambda self: isinstance(self._data, Sparse))
 
     def __new__(cls, data, mask, requires_grad: bool = False):
         activate()
@@ -125,7 +132,7 @@ class MaskedTensor(Tensor):
         """Data that is on the tape, with a mask."""
         _check(data, mask)
         warn(PROTOTYPE)
-        return cls._around(data.view_as(data) if data.requires_grad and not data.is_sparse else data, mask)
+        return cls._around(data.view_as(data) if data.requires_grad and not isinstance(data, Sparse) else data, mask)
 
     @classmethod
     def _around(cls, data, mask) -> MaskedTensor:
@@ -161,7 +168,7 @@ class MaskedTensor(Tensor):
 
     def to_dense(self, dtype=None, *, masked_grad=None) -> MaskedTensor:
         """With strided data and a strided mask."""
-        return self._around(self._data.to_dense(), self._mask.to_dense()) if self.is_sparse else self
+        return self._around(self._data.to_dense(), self._mask.to_dense()) if self._sparse else self
 
     def to_sparse(self, *args, **kwargs) -> MaskedTensor:
         """With data and a mask of layout torch.sparse_coo, which have what is there."""
@@ -172,6 +179,21 @@ class MaskedTensor(Tensor):
         if self.is_sparse:
             return self
         mask = self._mask.to_sparse_coo().coalesce()
+        return self._around(self._data.sparse_mask(mask), mask)
+
+    def is_sparse_coo(self) -> bool:
+        """Whether the data are of layout torch.sparse_coo."""
+        return self.layout is _types.sparse_coo
+
+    def is_sparse_csr(self) -> bool:
+        """Whether the data are of layout torch.sparse_csr; as in PyTorch a method here."""
+        return self.layout is _types.sparse_csr
+
+    def to_sparse_csr(self) -> MaskedTensor:
+        """With data and a mask of layout torch.sparse_csr, which have what is there."""
+        if self.is_sparse_csr():
+            return self
+        mask = self._mask.to_sparse_csr()
         return self._around(self._data.sparse_mask(mask), mask)
 
     # ---- what a Tensor tells of itself
@@ -240,7 +262,7 @@ class MaskedTensor(Tensor):
 
     def is_contiguous(self, memory_format=None) -> bool:
         """Whether the data are contiguous; ValueError if they are sparse."""
-        if self.is_sparse:
+        if self._sparse:
             raise ValueError(ONLY_CONTIGUOUS)
         return self._data.is_contiguous()
 

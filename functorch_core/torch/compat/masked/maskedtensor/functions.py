@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 
 from ..... import torch
-from ....operators.sparse.tensor import with_values
+from ....operators.sparse.base import Sparse, with_values
 from .. import _ops as masked
 from .binary import BINARY_NAMES
 from .core import MATCH, ONLY_CONTIGUOUS, UNSUPPORTED, MaskedTensor, _masks_match, is_masked_tensor
@@ -46,11 +46,11 @@ def _mask_of(x):
 def _elements(x):
     """The data whose elements a function is called of: of sparse ones the values."""
     data = _data(x)
-    return data._what if getattr(data, "is_sparse", False) else data
+    return data._what if isinstance(data, Sparse) else data
 
 
 def _with_elements(x: MaskedTensor, elements) -> MaskedTensor:
-    return MaskedTensor._around(with_values(x._data, elements) if x.is_sparse else elements, x._mask)
+    return MaskedTensor._around(with_values(x._data, elements) if x._sparse else elements, x._mask)
 
 
 def _unary(func, x, *args, **kwargs):
@@ -63,7 +63,7 @@ def _check_operands(x, y):
     if not _masks_match(x, y):
         raise ValueError(MATCH)
     one, other = (x, y) if is_masked_tensor(x) else (y, x)
-    if one.is_sparse and isinstance(other, torch.Tensor) and not other.is_sparse and other.ndim:
+    if one._sparse and isinstance(other, torch.Tensor) and other.layout is torch.strided and other.ndim:
         raise TypeError("a MaskedTensor with sparse data takes another of its mask, or a number")
     return one
 
@@ -83,7 +83,7 @@ def _in_place(func, x, *args, **kwargs):
 
 
 def _keeping(func, x, *args, **kwargs):
-    if func.__name__ == "contiguous" and x.is_sparse:
+    if func.__name__ == "contiguous" and x._sparse:
         raise ValueError(ONLY_CONTIGUOUS)
     return MaskedTensor._around(func(x._data, *map(_data, args), **kwargs), x._mask)
 
