@@ -21,7 +21,14 @@ from ..xla.blas import matmul_for
 
 LONG = 256  # a float32 sum of rows one after the other is off by 1e-6 from about 4,000 on
 FEW = 64  # elements: so many take NumPy no time
+SHORT = 64  # numbers in a row: a copy of what lies in order and a product are quicker than NumPy's add
 NARROW = 4  # columns; a product for each of many stacks of fewer would take longer than adding
+
+
+def _in_order(array: np.ndarray) -> bool:
+    """Whether the elements lie in the order of the indices, with gaps or repeated."""
+    steps = [abs(step) for step in array.strides if step]
+    return steps == sorted(steps, reverse=True)
 
 
 def runs(ndim: int, axes: Ints) -> list[tuple[bool, list[int]]]:
@@ -79,10 +86,13 @@ def _by_pieces(dtype: np.dtype, kept: Ints, sizes: tuple[int, int, int, int], ot
     ones = np.ones(piece if stacks == 1 or inner == 1 else (1, piece), dtype)
     matmul = matmul_for(stacks, 1, piece) if inner == 1 else matmul_for(1, inner, piece)
     wide = dt.float64 if inner > 1 else dtype  # NumPy adds pairwise along the last axis only
+    short = (piece if inner == 1 else inner) <= SHORT
 
     def run(array: np.ndarray) -> np.ndarray:
         if not array.flags.c_contiguous:
-            return otherwise(array)
+            if not short or not _in_order(array):
+                return otherwise(array)
+            array = np.ascontiguousarray(array)
         part = array.reshape(rows)
         out = matmul(part, ones) if inner == 1 else matmul(ones, part)
         if pieces > 1:
