@@ -229,3 +229,13 @@ def test_writing_to_values_writes_to_the_tensor():
         x = names(lib)["csr"]
         x.values().mul_(2)
         assert x.to_dense().tolist() == [[2, 0, 4, 0], [0, 0, 6, 8]]
+
+
+def test_gradients_beside_the_elements_are_refused():
+    """PyTorch's gradient of a product is by the elements of the gradient given; here it is by those of the result."""
+    x, y = (3 * torch.eye(3)).to_sparse_csr().requires_grad_(), (2 * torch.eye(3)).to_sparse_csr()
+    with pytest.raises(RuntimeError, match=r"to_dense\(\)\.backward"):
+        (x * y).backward(torch.ones(3, 3).to_sparse_csr())
+    assert x.grad is None
+    (x * y).backward(torch.eye(3).to_sparse_csr())
+    assert x.grad.values().tolist() == [2, 2, 2]

@@ -113,6 +113,20 @@ def result_type_of(x, other):
     return result_type(*(y._what if _is_compressed(y) else y for y in (x, other)))
 
 
+ELSEWHERE = (
+    "backward: the gradient is not 0 at places where the {layout} result has no element, and gradients are by its"
+    " elements. Right: result.to_dense().backward(gradient.to_dense())"
+)
+
+
+def _of_elements(gradient, x):
+    """The gradient of a result at its elements; RuntimeError if it has others."""
+    found = sparse_mask(gradient, x)
+    if registry["count_nonzero"](found._what.detach()).item() != registry["count_nonzero"](gradient.to_dense()).item():
+        raise RuntimeError(ELSEWHERE.format(layout=x.layout))
+    return found
+
+
 @compressed_op("backward")
 def backward_from(x, gradient=None, retain_graph=None, create_graph=False, inputs=None, **kwargs):
     """Add the gradients by the values, given those of the result's, to the leaves."""
@@ -120,7 +134,7 @@ def backward_from(x, gradient=None, retain_graph=None, create_graph=False, input
         return _coo.TABLE["backward"](x, gradient, retain_graph, create_graph, inputs=inputs, **kwargs)
     if gradient is None and x.numel() != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    ct = None if gradient is None else sparse_mask(gradient, x)._what
+    ct = None if gradient is None else _of_elements(gradient, x)._what
     return _coo.TABLE["backward"](x._what, ct, retain_graph, create_graph, inputs=inputs, **kwargs)
 
 
