@@ -573,7 +573,7 @@ def _several_taped(op: GraphOp, how: Taped, node: OpNode, outs: list):
 
 
 # apply_taped of a unit of one result, written out for what is on the tape and what is saved: 0.3 us of 0.9 less. The
-# callers are a call's path and the method that found it; an operator is one frame less, which costs it nothing.
+# callers are an operator, or a call's path and the method that found it.
 REPEATED = """
 def make(op, how):
     forward, node_class = how.forward, op.node_class
@@ -606,7 +606,7 @@ def _repeated(mask: tuple[bool, ...], saved_inputs: Sequence[int], saved_outputs
     text = REPEATED.format(
         operands=", ".join(operands),
         values=values,
-        record=f"record(forward, ({values},), 4)" if numbers or len(n) > 4 else f"record_{len(n)}(forward, {values})",
+        record=f"record(forward, ({values},), 3)" if numbers or len(n) > 4 else f"record_{len(n)}(forward, {values})",
         edges=", ".join([f"x{i}._ge" if mask[i] else "None" for i in n]),
         saved=[*[f"v{i}" for i in saved_inputs], *["value" for _ in saved_outputs]],
         versions=[*versions, *["(ref(made), 0)" for _ in saved_outputs]],
@@ -644,7 +644,7 @@ NAMES = {
     "sequence": sequence,
     "state": state,
     "watch": watch,
-    **{f"record_{n}": recorder_of(n, 4) for n in range(1, 5)},
+    **{f"record_{n}": recorder_of(n, 3) for n in range(1, 5)},
 }
 
 __all__ = ["GraphOp", "OpNode", "apply", "conjugate", "node_class_of"]
