@@ -9,6 +9,7 @@ intermediate values kept, and the inputs with them for higher orders.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from collections.abc import Sequence
@@ -332,6 +333,29 @@ class Node:
     def _set_sequence_nr(self, number: int):
         """Let a pass come by the node as if it had been made at another time: greater numbers first."""
         self.sequence = number
+
+
+class Underivable(Node):
+    """The step of an op that has no derivative, computed outside of recordings: a backward pass says so."""
+
+    __slots__ = ()
+    op: str
+
+    def apply(self, grads: Sequence, create_graph: bool) -> tuple:
+        """NotImplementedError."""
+        raise NotImplementedError(f"the derivative for '{self.op}' is not implemented.")
+
+
+@functools.cache
+def _underivable(op: str, name: str) -> type[Underivable]:
+    return type(name, (Underivable,), {"__slots__": (), "__module__": "torch.autograd", "op": op})
+
+
+def say_underivable(op: str, name: str, x, made):
+    """Put what an op made of x on the tape if x is, under a node of this name; the derivative is missing."""
+    if state.enabled and x._ge is not None:
+        made._ge = _underivable(op, name)((x._ge,)), 0
+
 
 
 def shown_edges(edges: Sequence) -> tuple:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import MaybeTensor, Tensors
 from ...dispatch.traits import Out
 from ...tape.meta import no_kernel
+from ...tape.node import say_underivable
 from ...tensors.base import Tensor, from_array, wrap_dim
 from ...tensors.promotion import cast
 from ...tensors.types import int64 as torch_int64
@@ -258,7 +261,25 @@ def _results(values, inverse, counts, return_inverse: bool, return_counts: bool)
     return tensors if len(tensors) > 1 else tensors[0]
 
 
+def _underivable(op: str, node: str, of_slices: tuple[str, str] | None = None) -> Callable:
+    """Decorator: distinct values of what is on the tape are, too, under a node that has no derivative."""
+
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def found(input, *args, **kwargs):
+            made = function(input, *args, **kwargs)
+            by_slice = of_slices and (args[3] if len(args) > 3 else kwargs.get("dim")) is not None
+            said = of_slices if by_slice else (op, node)
+            say_underivable(*said, input, made[0] if isinstance(made, tuple) else made)
+            return made
+
+        return found
+
+    return decorate
+
+
 @composite(without_data=no_kernel("_unique2"))
+@_underivable("_unique2", "Unique2Backward0", ("unique_dim", "UniqueDimBackward0"))
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The distinct elements (or slices along dim) in order; where each went, how often it occurs.
 
@@ -317,6 +338,7 @@ def _check_slices(data: np.ndarray, axis: int):
 
 
 @composite
+@_underivable("unique_consecutive", "UniqueConsecutiveBackward0")
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The elements (or slices along dim) that differ from the one before.
 
