@@ -180,7 +180,7 @@ def test_a_closed_summary_writer_opens_another_file(monkeypatch, tmp_path):
         "tensorboard": {},
         "tensorboard.compat": {},
         "tensorboard.compat.proto": {},
-        "tensorboard.compat.proto.event_pb2": {"Event": record},
+        "tensorboard.compat.proto.event_pb2": {"Event": record, "TaggedRunMetadata": record},
         "tensorboard.compat.proto.summary_pb2": {"Summary": record_of_values},
         "tensorboard.summary": {},
         "tensorboard.summary.writer": {},
