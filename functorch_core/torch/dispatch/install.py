@@ -139,15 +139,15 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
                     return tensor
             else:
                 mask = on_tape, other_on_tape
-                return (found.repeated.get(mask) or found.again(mask))(self, other, x, y)
+                return (found.operated.get(mask) or found.again(mask, True))(self, other, x, y)
         elif cls in SCALAR_AVALS and x is not None and not (active.marks_inference or active.births):
             packed = other not in LITERALS and other != 0 and (cls is float or fits(other))
             found = known.get((x.aval, cls) if packed else (x.aval, cls, other))
             if found is not None:
                 if self._ge is not None and modes.enabled:
                     if packed:
-                        return (found.repeated.get(FIRST) or found.again(FIRST))(self, other, x, other)
-                    return (found.repeated.get(ONLY) or found.again(ONLY))(self, x)
+                        return (found.operated.get(FIRST) or found.again(FIRST, True))(self, other, x, other)
+                    return (found.operated.get(ONLY) or found.again(ONLY, True))(self, x)
                 tensor = _new(Tensor)
                 tensor._value = record(found.unit, (x, other) if packed else (x,), 2)
                 return tensor

@@ -73,6 +73,7 @@ class GraphOp:
         "node_class",
         "ways",
         "repeated",
+        "operated",
         "differentiable",
         "call",
         "saves_number",
@@ -84,8 +85,9 @@ class GraphOp:
         self.unit = Unit(self.graph, name, multiple)
         self.node_class = node_class or node_class_of(name)
         self.ways: dict[tuple, Taped | None] = {}  # mask -> taped(mask)
-        # mask -> what applies it to operands of which these are on the tape; see `again`.
+        # mask -> what applies it where these operands are on the tape, for a call's path, for an operator; see `again`.
         self.repeated: dict[tuple, Function] = {}
+        self.operated: dict[tuple, Function] = {}
         self.call = None
         self.saves_number = name in declared and declared[name].saves_number
         self.indices = self._found_indices() if multiple else ()
@@ -133,9 +135,9 @@ class GraphOp:
                 found += how.units()
         return found
 
-    def again(self, mask: tuple[bool, ...]) -> Function:
+    def again(self, mask: tuple[bool, ...], by_operator: bool = False) -> Function:
         """What applies the op where the operands in `mask` are on the tape: (*operands, *their values) -> result. It is
-        written out, and found in `repeated`, from the second time on, as many calls come but once."""
+        written out, and found in `repeated` or `operated`, from the second time on, as many calls come but once."""
         n, how = len(mask), self.ways.get(mask)
         if how is None:
             found = lambda *given: apply_to(self, given[:n], given[n:], mask)  # noqa: E731
@@ -143,9 +145,10 @@ class GraphOp:
             found = lambda *given: apply_taped(self, how, given[:n], given[n:])  # noqa: E731
         else:
             numbers = any([not m and a in NUMBERS for m, a in zip(mask, self.graph.in_avals)])
-            found = _repeated(mask, how.saved_inputs, how.saved_outputs, numbers)(self, how)
+            inner = 3 if by_operator else 4
+            found = _repeated(mask, how.saved_inputs, how.saved_outputs, numbers, inner)(self, how)
         if mask in self.ways:
-            self.repeated[mask] = found
+            (self.operated if by_operator else self.repeated)[mask] = found
         return found
 
 
@@ -573,7 +576,7 @@ def _several_taped(op: GraphOp, how: Taped, node: OpNode, outs: list):
 
 
 # apply_taped of a unit of one result, written out for what is on the tape and what is saved: 0.3 us of 0.9 less. The
-# callers are an operator, or a call's path and the method that found it.
+# callers are an operator, or a call's path and the method that found it: `inner` as in `record`.
 REPEATED = """
 def make(op, how):
     forward, node_class = how.forward, op.node_class
@@ -596,17 +599,20 @@ def make(op, how):
 
 
 @functools.cache
-def _repeated(mask: tuple[bool, ...], saved_inputs: Sequence[int], saved_outputs: Sequence[int], numbers: bool):
+def _repeated(
+    mask: tuple[bool, ...], saved_inputs: Sequence[int], saved_outputs: Sequence[int], numbers: bool, inner: int
+):
     """make(op, how) -> apply_again, as above; `numbers`: some operands that are not on the tape may be numbers, which
     have no version."""
     n = range(len(mask))
+    by_n = f"record_{len(n)}" if inner == 4 else f"operated_{len(n)}"
     operands, values = [f"x{i}" for i in n], ", ".join([f"v{i}" for i in n])
     version = "(x{i}, x{i}._own_version if x{i}._view is None else x{i}._version)"
     versions = [version.format(i=i) if mask[i] else f"*of_other(x{i})" for i in saved_inputs]
     text = REPEATED.format(
         operands=", ".join(operands),
         values=values,
-        record=f"record(forward, ({values},), 3)" if numbers or len(n) > 4 else f"record_{len(n)}(forward, {values})",
+        record=f"record(forward, ({values},), {inner})" if numbers or len(n) > 4 else f"{by_n}(forward, {values})",
         edges=", ".join([f"x{i}._ge" if mask[i] else "None" for i in n]),
         saved=[*[f"v{i}" for i in saved_inputs], *["value" for _ in saved_outputs]],
         versions=[*versions, *["(ref(made), 0)" for _ in saved_outputs]],
@@ -644,7 +650,8 @@ NAMES = {
     "sequence": sequence,
     "state": state,
     "watch": watch,
-    **{f"record_{n}": recorder_of(n, 3) for n in range(1, 5)},
+    **{f"record_{n}": recorder_of(n, 4) for n in range(1, 5)},
+    **{f"operated_{n}": recorder_of(n, 3) for n in (1, 2)},
 }
 
 __all__ = ["GraphOp", "OpNode", "apply", "conjugate", "node_class_of"]

@@ -357,7 +357,6 @@ def say_underivable(op: str, name: str, x, made):
         made._ge = _underivable(op, name)((x._ge,)), 0
 
 
-
 def shown_edges(edges: Sequence) -> tuple:
     """Edges as next_functions has them: (None, 0) where no gradient goes."""
     return tuple([(None, 0) if e is None or not e[0].followed else e for e in edges])
