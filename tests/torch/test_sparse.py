@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -450,3 +452,12 @@ def test_checkpoints_hold_sparse_tensors(writer, reader):
     file.seek(0)
     found = reader.load(file)["s"]
     assert found.is_coalesced() and found.to_dense().tolist() == [1.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("first", ["torch._utils", "functorch_core.torch._utils", "torch"])
+def test_checkpoints_name_pytorchs_functions(first, tmp_path):
+    """Whichever name of a module was imported first."""
+    program = f"from functorch_core import shim; shim.install(); import {first}; import torch;"
+    program += f" torch.save(torch.eye(3).to_sparse(), {str(tmp_path / 'x')!r})"
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert reference.load(tmp_path / "x").to_dense().tolist() == reference.eye(3).tolist()

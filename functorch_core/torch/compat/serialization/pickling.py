@@ -10,7 +10,8 @@ from collections.abc import Callable, Hashable
 
 import numpy as np
 
-from ....names import torch_name
+from ....aliases import public_name
+from ....names import own_name, torch_name
 from .archive import bytes_of
 from .specs import (
     STORAGE_CLASSES,
@@ -39,8 +40,9 @@ def _torch_module(module: object) -> str | None:
     """The torch module that a class or function is saved as a part of, None for none."""
     if not isinstance(module, str):
         return None
-    is_torch = module == "torch" or module.startswith("torch.")
-    return module if is_torch else torch_name(module)
+    own = own_name(module)  # of a module of torch: it may say the file that it lies in, not its public name
+    title = torch_name(public_name(own or module))
+    return title if title or not own else module
 
 
 class StorageTable:
