@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable, Sequence
 
 from ..core import dtypes as dt
-from ..core.explain import MISTAKES, as_function, told
+from ..core.explain import MISTAKES, as_function, otherwise, told
 from ..core.trace import Traced, state
 from ..engine import Value, record
 from ..ops.op import Op
@@ -67,6 +67,8 @@ def _composed(fun: Callable, names: tuple[str, ...], space: str, inexact: bool) 
                 return wrap_result(operation.inline(values, bound))
             unit, operands = operation.resolve(values, bound)
         except MISTAKES as error:
+            if (found := otherwise(call, args, kwargs)) is not None:
+                return found
             raise told(error, fun.__name__, fun.__doc__, args, kwargs, as_function, space)
         return wrap_result(record(unit, operands))
 
@@ -179,10 +181,15 @@ def with_signature(function: Callable, signature: str, **renamed: str) -> Callab
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        if not kwargs and len(args) == count and plain:
-            return function(*args)
-        bound = bind(args, kwargs)
-        return function(*[bound[name] for name in arrays], **{old: bound[name] for name, old in others})
+        try:
+            if not kwargs and len(args) == count and plain:
+                return function(*args)
+            bound = bind(args, kwargs)
+            return function(*[bound[name] for name in arrays], **{old: bound[name] for name, old in others})
+        except MISTAKES:
+            if (found := otherwise(call, args, kwargs)) is not None:
+                return found
+            raise
 
     defaults = {p.name: p.default for p in theirs}
     plain = all(new.parameters[n].default == defaults.get(old) for n, old in others)

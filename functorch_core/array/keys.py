@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from collections.abc import Callable
 
@@ -16,6 +17,7 @@ from ..ops.creation import canonical_shape
 from ..ops.keys import RBG, THREEFRY, UNSAFE_RBG, WORDS
 from .array import Array
 from .expose import public
+from .vmap import vmap
 
 TAGS = {THREEFRY: "fry", RBG: "rbg", UNSAFE_RBG: "urbg"}
 NOT_NUMBERS = """a typed key, {key}, has no numbers to compute with.
@@ -158,6 +160,53 @@ class KeyArray:
 
 
 tree.register_node(KeyArray, lambda k: ((k._data,), k._impl), lambda impl, children: KeyArray(children[0], impl))
+
+# ---- functions that move elements ----------------------------------------------------------------
+
+
+def moves(names: str) -> Callable[[Callable], Callable]:
+    """A decorator: the arrays of a function that only moves elements, its parameters `names`, may be typed keys.
+
+    It then moves their numbers: it is mapped over the words of a key.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        function.otherwise = functools.partial(_moved, function, names.split())  # numbers pay nothing for it
+        return function
+
+    return decorate
+
+
+def _moved(function: Callable, names: list[str], args: tuple, kwargs: dict) -> KeyArray | None:
+    keys, apply = _keys_among(function, names, args, kwargs)
+    if keys is None:
+        return None
+    impl = tree.leaves(keys, _is_keys)[0]._impl
+    bits = tree.map(lambda k: k._data, keys, is_leaf=_is_keys)
+    return KeyArray(vmap(apply, in_axes=-1, out_axes=-1)(bits), impl)
+
+
+def _is_keys(x) -> bool:
+    return isinstance(x, KeyArray)
+
+
+def _keys_among(function: Callable, names: list[str], args: tuple, kwargs: dict):
+    """(the arguments `names`, the function of these); None twice if they are not all keys of one generator."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return None, None
+    keys = {name: bound.arguments[name] for name in names if name in bound.arguments}
+    leaves = tree.leaves(keys, _is_keys)
+    if not all(map(_is_keys, leaves)) or len({k._impl for k in leaves}) != 1:
+        return None, None
+
+    def apply(bits: dict):
+        bound.arguments.update(bits)
+        return function(*bound.args, **bound.kwargs)
+
+    return keys, apply
+
 
 # ---- the functions of fc.random ------------------------------------------------------------------
 

@@ -197,9 +197,17 @@ def explaining(function: Function, name: str = "", write: Function = as_function
         try:
             return function(*args, **kwargs)
         except MISTAKES as error:
+            if (found := otherwise(call, args, kwargs)) is not None:
+                return found
             raise told(error, name, function.__doc__, args, kwargs, write, space)
 
     return call
+
+
+def otherwise(call: Function, args: Any, kwargs: Any) -> Any:
+    """What a failed call gives in the other way that its function declares as `otherwise`; None if it has none."""
+    way = call.__dict__.get("otherwise")
+    return None if way is None else way(args, kwargs)
 
 
 def result_of(transform: Function, fun: Function, **given: Any) -> Function:

@@ -125,12 +125,13 @@ def table() -> list[tuple[str, int, int, list[str], list[str]]]:
 def markdown() -> str:
     """The table of docs/coming_from_jax.md."""
     lines = [
-        "| module of JAX | names here | names there | not meant to be here | missing |",
-        "|---|---:|---:|---:|---|",
+        "| module of JAX | names here | names there | here | not meant to be here | missing |",
+        "|---|---:|---:|---:|---|---|",
     ]
     for module, present, public, gone, meant in table():
-        missing_here = ", ".join(f"`{n}`" for n in gone)
-        lines.append(f"| `{module}` | {present} | {public} | {len(meant) or ''} | {missing_here} |")
+        meant_here, missing_here = (", ".join(f"`{n}`" for n in names) for names in (meant, gone))
+        share = f"{100 * present // public} %"
+        lines.append(f"| `{module}` | {present} | {public} | {share} | {meant_here} | {missing_here} |")
     return "\n".join(lines) + "\n"
 
 

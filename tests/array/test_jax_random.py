@@ -102,3 +102,48 @@ def test_numpy_reduces_arrays():
 def test_a_typed_key_can_be_pickled():
     key = pickle.loads(pickle.dumps(r.key(5)))
     np.testing.assert_array_equal(r.normal(key), r.normal(r.key(5)))
+
+
+MOVES = [
+    (lambda xp, k: xp.stack([k[0], k[2]]), lambda b: np.stack([b[0], b[2]])),
+    (lambda xp, k: xp.stack([k, k], axis=-1), lambda b: np.stack([b, b], axis=1)),
+    (lambda xp, k: xp.concatenate([k, k[:1]]), lambda b: np.concatenate([b, b[:1]])),
+    (lambda xp, k: xp.where(xp.arange(4) > 1, k, k[::-1]), lambda b: np.where(np.arange(4)[:, None] > 1, b, b[::-1])),
+    (lambda xp, k: xp.where(True, k[0], k), lambda b: np.broadcast_to(b[0], b.shape)),
+    (lambda xp, k: xp.reshape(k, (2, -1)), lambda b: b.reshape(2, 2, -1)),
+    (lambda xp, k: xp.ravel(k.reshape(2, 2)), lambda b: b),
+    (lambda xp, k: xp.expand_dims(k, -1), lambda b: b[:, None]),
+    (lambda xp, k: xp.squeeze(k[:1]), lambda b: b[0]),
+    (lambda xp, k: xp.broadcast_to(k[0], (3,)), lambda b: np.stack([b[0]] * 3)),
+    (lambda xp, k: xp.take(k, xp.asarray([3, 1]), axis=0), lambda b: b[[3, 1]]),
+    (lambda xp, k: xp.moveaxis(k.reshape(2, 2), 0, -1), lambda b: b.reshape(2, 2, -1).swapaxes(0, 1)),
+    (lambda xp, k: xp.flip(k), lambda b: b[::-1]),
+    (lambda xp, k: xp.repeat(k, 2), lambda b: b.repeat(2, axis=0)),
+    (lambda xp, k: xp.tile(k, 2), lambda b: np.concatenate([b, b])),
+]
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_typed_keys_are_moved_as_numbers_are(impl):
+    keys = r.split(r.key(3, impl=impl), 4)
+    bits = np.asarray(r.key_data(keys))
+    for move, expected in MOVES:
+        for run in (move, lambda xp, k, move=move: fc.jit(lambda k: move(xp, k))(k)):
+            moved = run(jnp, keys)
+            assert moved.dtype == keys.dtype
+            np.testing.assert_array_equal(r.key_data(moved), expected(bits))
+    chosen = fc.vmap(lambda take, k: jnp.where(take, k, keys[0]))(jnp.arange(4) > 1, keys)
+    np.testing.assert_array_equal(r.key_data(chosen), bits[[0, 0, 2, 3]])
+
+
+def test_typed_keys_are_not_mixed():
+    key, other = r.key(0), r.key(0, impl="rbg")
+    for wrong in (
+        lambda: jnp.stack([key, jnp.ones(2)]),
+        lambda: jnp.stack([key, other]),
+        lambda: jnp.where(True, key, 1),
+    ):
+        with pytest.raises(TypeError, match="key_data"):
+            wrong()
+    with pytest.raises(ValueError, match="one shape"):
+        jnp.stack([key, r.split(key)])
