@@ -14,7 +14,7 @@ MOST = 1.4
 
 
 def ratios(text: str) -> list[tuple[str, float]]:
-    """(program, ratio of processor time) of the table under "Whole programs"."""
+    """(program, ratio) of the table under "Whole programs"."""
     section = text.split("## Whole programs")[1].split("\n## ")[0]
     table = re.search(r"(^\|.*\n)+", section, re.M)[0]  # the first
     head, _, *rows = [line.strip("|").split("|") for line in table.splitlines()]
