@@ -13,7 +13,7 @@ from ..shape.creation import empty
 from ..shape.data import as_tensor
 from .base import KINDS
 from .compressed import BY_BLOCK, BY_ROW, CompressedTensor, compressed, index_names
-from .invariants import check_args, check_indices, check_layout, check_sparse_tensor_invariants, need
+from .invariants import check_args, check_indices, check_layout, check_sparse_tensor_invariants, numbers_of_dimensions
 
 
 def sparse_compressed_tensor(
@@ -55,19 +55,7 @@ def sparse_compressed_tensor(
 
 
 def _least_size(ends: Tensor, plain: Tensor, values: Tensor, layout) -> tuple[int, ...]:
-    names, n_block = index_names(layout), 2 if layout in BY_BLOCK else 0
-    for name, x in zip(names, (ends, plain)):
-        need(x.ndim >= 1, f"{name} must have dimensionality >= 1 but got {x.ndim}")
-    need(
-        ends.ndim == plain.ndim,
-        f"{names[0]} and {names[1]} dimensionalities must be equal but got {ends.ndim} and {plain.ndim}, respectively",
-    )
-    n = ends.ndim - 1
-    need(
-        values.ndim > n + n_block,
-        "values must have dimensionality > sum of batch and block dimensionalities "
-        f"(={n} + {n_block}) but got {values.ndim}",
-    )
+    n, n_block = numbers_of_dimensions(ends, plain, values, layout)
     block = tuple(values.shape[n + 1 : n + 3]) if n_block else (1, 1)
     grid = ends.shape[-1] - 1, int(plain._array().max()) + 1 if plain.numel() else 0
     rows, columns = grid if layout in BY_ROW else grid[::-1]

@@ -100,7 +100,8 @@ def _block(values: Tensor, ends: Tensor, layout) -> tuple[int, int]:
     return tuple(values.shape[ends.ndim : ends.ndim + 2]) if layout in BY_BLOCK else (1, 1)
 
 
-def _check_dimensions(ends: Tensor, plain: Tensor, values: Tensor, size: tuple, layout):
+def numbers_of_dimensions(ends: Tensor, plain: Tensor, values: Tensor, layout) -> tuple[int, int]:
+    """(batch dimensions, dimensions of a block) of parts; RuntimeError if they do not fit each other."""
     names, n_block = index_names(layout), 2 if layout in BY_BLOCK else 0
     for name, x in zip(names, (ends, plain)):
         need(x.ndim >= 1, f"{name} must have dimensionality >= 1 but got {x.ndim}")
@@ -114,6 +115,11 @@ def _check_dimensions(ends: Tensor, plain: Tensor, values: Tensor, size: tuple, 
         "values must have dimensionality > sum of batch and block dimensionalities "
         f"(={n} + {n_block}) but got {values.ndim}",
     )
+    return n, n_block
+
+
+def _check_dimensions(ends: Tensor, plain: Tensor, values: Tensor, size: tuple, layout):
+    n, n_block = numbers_of_dimensions(ends, plain, values, layout)
     dense = values.ndim - n - n_block - 1
     need(
         len(size) == n + 2 + dense,
