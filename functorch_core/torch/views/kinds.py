@@ -336,22 +336,18 @@ view_kind(
 
 # ---- the same memory, other numbers --------------------------------------------------------------
 
-view_kind(
-    "conj",
-    get=lambda x: p.conj(x),
-    put=lambda base, new: p.conj(new),
-    layout=lambda shape, strides, offset: (shape, strides, offset),
-    whole=True,
-    bits=lambda conj, neg: (not conj, neg),
-)
-view_kind(
-    "neg_view",
-    get=lambda x: p.neg(x),
-    put=lambda base, new: p.neg(new),
-    layout=lambda shape, strides, offset: (shape, strides, offset),
-    whole=True,
-    bits=lambda conj, neg: (conj, not neg),
-)
+for _name, _of, _bits in (
+    ("conj", p.conj, lambda conj, neg: (not conj, neg)),
+    ("neg_view", p.neg, lambda conj, neg: (conj, not neg)),
+):
+    view_kind(
+        _name,
+        get=_of,
+        put=lambda base, new, of=_of: of(new),
+        layout=lambda shape, strides, offset: (shape, strides, offset),
+        whole=True,
+        bits=_bits,
+    )
 
 
 def as_real(x):
