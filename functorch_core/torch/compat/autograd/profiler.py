@@ -160,11 +160,19 @@ class _Nothing:
 
 
 class emit_nvtx(_Nothing):
-    """Context: accepted; no NVTX ranges are written."""
+    """Context: accepted; no NVTX ranges are written.
+
+    >>> with torch.autograd.profiler.emit_nvtx(enabled=False):
+    ...   y = torch.ones(2) * 2
+    """
 
 
 class emit_itt(_Nothing):
-    """Context: accepted; no ITT ranges are written."""
+    """Context: accepted; no ITT ranges are written.
+
+    >>> with torch.autograd.profiler.emit_itt(enabled=False):
+    ...   y = torch.ones(2) * 2
+    """
 
 
 def load_nvprof(path: str) -> EventList:
@@ -178,7 +186,11 @@ def parse_nvprof_trace(path: str) -> EventList:
 
 
 class EnforceUnique:
-    """Raises RuntimeError when a key is seen twice."""
+    """Raises RuntimeError when a key is seen twice.
+
+    >>> seen = torch.autograd.profiler.EnforceUnique()
+    >>> seen.see("a")
+    """
 
     def __init__(self):
         self.seen: set = set()

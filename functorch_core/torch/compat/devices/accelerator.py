@@ -19,26 +19,42 @@ def _accelerator():
 
 
 def is_available() -> bool:
-    """Whether there is an accelerator."""
+    """Whether there is an accelerator.
+
+    >>> torch.accelerator.is_available() == (torch.accelerator.device_count() > 0)
+    True
+    """
     from .cuda import is_available
 
     return is_available()
 
 
 def device_count() -> int:
-    """How many there are."""
+    """How many there are.
+
+    >>> torch.accelerator.device_count() >= 0
+    True
+    """
     from .cuda import device_count
 
     return device_count()
 
 
 def current_accelerator(check_available: bool = False) -> _types.device | None:
-    """The kind of accelerator as a device without index, None if there is none."""
+    """The kind of accelerator as a device without index, None if there is none.
+
+    >>> torch.accelerator.current_accelerator() is not None or not torch.accelerator.is_available()
+    True
+    """
     return _types.device("cuda") if is_available() else None
 
 
 def current_device_index() -> int:
-    """The index of the current device."""
+    """The index of the current device.
+
+    >>> torch.accelerator.current_device_index() if torch.accelerator.is_available() else 0
+    0
+    """
     return _accelerator().current_device()
 
 
@@ -51,7 +67,10 @@ current_device_idx, set_device_idx = current_device_index, set_device_index
 
 
 def current_stream(device=None):
-    """The stream in use."""
+    """The stream in use.
+
+    >>> stream = torch.accelerator.current_stream() if torch.accelerator.is_available() else None
+    """
     return _accelerator().current_stream(device)
 
 
@@ -60,7 +79,10 @@ def set_stream(stream):
 
 
 def synchronize(device=None):
-    """Wait until everything asked for is computed."""
+    """Wait until everything asked for is computed.
+
+    >>> if torch.accelerator.is_available(): torch.accelerator.synchronize()
+    """
     _accelerator().synchronize(device)
 
 
@@ -85,4 +107,7 @@ def memory_reserved(device=None) -> int:
 
 
 def empty_cache():
-    """No effect."""
+    """No effect.
+
+    >>> if torch.accelerator.is_available(): torch.accelerator.empty_cache()
+    """

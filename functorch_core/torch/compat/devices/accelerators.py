@@ -74,7 +74,11 @@ class Stream:
 
 
 class Event:
-    """A moment of a device's work."""
+    """A moment of a device's work.
+
+    >>> torch.Event("cpu").query()
+    True
+    """
 
     __module__ = "torch"
     kind: str | None = None

@@ -85,7 +85,11 @@ class ScriptModule(metaclass=_ScriptMeta):
 
 
 class ScriptFunction(ScriptModule):
-    """For isinstance: functions that were traced."""
+    """For isinstance: functions that were traced.
+
+    >>> isinstance(torch.jit.trace(lambda x: x + 1, torch.ones(2)), torch.jit.ScriptFunction)
+    True
+    """
 
 
 RecursiveScriptModule = TopLevelTracedModule = ScriptModule

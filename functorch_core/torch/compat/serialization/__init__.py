@@ -105,6 +105,13 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     weights_only (the default) refuses everything but tensors, plain containers and what
     `torch.serialization.add_safe_globals` lists; other files can run any code. map_location is a
     device, its name, a dict of names or a function of (storage, location).
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.save({"step": 3, "weight": torch.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> torch.load(file)
+    {'step': 3, 'weight': tensor([1., 1.])}
     """
     weights_only = _checked_weights_only(weights_only)
     if pickle_load_args and weights_only:

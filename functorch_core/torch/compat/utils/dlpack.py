@@ -19,5 +19,9 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 
 
 def to_dlpack(tensor):
-    """A DLPack capsule of the tensor's data."""
+    """A DLPack capsule of the tensor's data.
+
+    >>> torch.from_dlpack(torch.to_dlpack(torch.arange(3)))
+    tensor([0, 1, 2])
+    """
     return tensor.__dlpack__()

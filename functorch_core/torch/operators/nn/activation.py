@@ -188,6 +188,9 @@ def torch_rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=N
     """leaky_relu with slopes drawn from [lower, upper] in training, their mean otherwise.
 
     As in PyTorch, only elements that are not positive take a draw: the input is computed for it.
+
+    >>> torch.rrelu(torch.tensor([-2., 3.]), 0.25, 0.75)
+    tensor([-1.,  3.])
     """
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")

@@ -37,7 +37,11 @@ __getattr__ = _missing.getter(__name__, ("amp", "comm", "memory", "nvtx", "rando
 
 
 class OutOfMemoryError(RuntimeError):
-    """The device has not enough memory."""
+    """The device has not enough memory.
+
+    >>> issubclass(torch.OutOfMemoryError, RuntimeError)
+    True
+    """
 
 
 class _CudaDeviceProperties:
