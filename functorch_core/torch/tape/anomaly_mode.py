@@ -40,10 +40,11 @@ class set_detect_anomaly:
 
     >>> x = torch.tensor(0., requires_grad=True)
     >>> with torch.autograd.set_detect_anomaly(True):
-    ...   (x / x).backward()
-    Traceback (most recent call last):
-        ...
-    RuntimeError: Function 'DivBackward0' returned nan values in its 1th output.
+    ...     try:
+    ...         (x / x).backward()
+    ...     except RuntimeError as error:
+    ...         print(error)
+    Function 'DivBackward0' returned nan values in its 1th output.
     """
 
     __module__ = "torch.autograd.anomaly_mode"

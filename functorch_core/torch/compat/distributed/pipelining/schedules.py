@@ -189,7 +189,14 @@ class PipelineScheduleMulti(_PipelineSchedule):
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
-    """All parts forward, then all parts backward. Huang et al.: GPipe (2019)."""
+    """All parts forward, then all parts backward. Huang et al.: GPipe (2019).
+
+    >>> from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+    >>> stage = PipelineStage(nn.Linear(2, 1), 0, 1, torch.device("cpu"))
+    >>> schedule = ScheduleGPipe(stage, n_microbatches=2)
+    >>> schedule.step(torch.ones(4, 2)).shape
+    torch.Size([4, 1])
+    """
 
     def _actions(self, rank: int) -> list[_Action]:
         n = range(self._n_microbatches)
@@ -206,7 +213,14 @@ def _in_turns(forward: Iterable[_Action], backward: Iterable[_Action], ahead: in
 
 
 class Schedule1F1B(PipelineScheduleSingle):
-    """One part forward, one backward, in turns: fewer results are kept. Narayanan et al.: PipeDream-Flush (2020)."""
+    """One part forward, one backward, in turns: fewer results are kept. Narayanan et al.: PipeDream-Flush (2020).
+
+    >>> from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+    >>> stage = PipelineStage(nn.Linear(2, 1), 0, 1, torch.device("cpu"))
+    >>> schedule = Schedule1F1B(stage, n_microbatches=2, loss_fn=F.mse_loss)
+    >>> schedule.step(torch.ones(4, 2), target=torch.zeros(4, 1)).shape
+    torch.Size([4, 1])
+    """
 
     def __init__(self, stage: PipelineStage, n_microbatches: int, *args, **kwargs):
         super().__init__(stage, n_microbatches, *args, **kwargs)
