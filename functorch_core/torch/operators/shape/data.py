@@ -800,7 +800,11 @@ def _types_of(kind: type, device: str | None, module: str) -> dict[str, LegacyTy
             name,
             (),
             {
-                "__doc__": f"Tensors of {_types.of_numpy(d)}: for isinstance, `x.type(...)`, old constructors.",
+                "__doc__": f"""Tensors of {_types.of_numpy(d)}: for isinstance, `x.type(...)`, old constructors.
+
+                >>> isinstance(torch.ones(2, dtype={_types.of_numpy(d)}), {module}.{name})
+                {device is None}
+                """,
                 "numpy": d,
                 "dtype": _types.of_numpy(d),
                 "device": device,

@@ -509,7 +509,15 @@ legacy_storages = {
     name: _LegacyStorageType(
         name,
         (_LegacyStorage,),
-        {"__doc__": f"The memory of a tensor of {dtype}.", "dtype": _types.by_name[dtype], "__module__": "torch"},
+        {
+            "__doc__": f"""The memory of a tensor of {dtype}.
+
+            >>> torch.{name}(2).dtype
+            torch.{dtype}
+            """,
+            "dtype": _types.by_name[dtype],
+            "__module__": "torch",
+        },
     )
     for dtype, name in STORAGE_NAMES.items()
 }

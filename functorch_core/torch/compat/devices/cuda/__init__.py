@@ -26,7 +26,15 @@ globals().update(
         n: type(
             n,
             (_CudaLegacyStorage,),
-            {"__doc__": f"{s.__doc__[:-1]} on a GPU.", "dtype": s.dtype, "__module__": __name__},
+            {
+                "__doc__": f"""The memory of a tensor of {s.dtype} on a GPU.
+
+                >>> torch.cuda.{n}.dtype
+                {s.dtype}
+                """,
+                "dtype": s.dtype,
+                "__module__": __name__,
+            },
         )
         for n, s in _legacy_storages.items()
     }
