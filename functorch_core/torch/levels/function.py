@@ -140,7 +140,12 @@ class FunctionCtx:
 
 
 class BackwardCFunction(Node, FunctionCtx):
-    """The node of a Function call, and its ctx."""
+    """The node of a Function call, and its ctx.
+
+    >>> from torch.autograd.function import BackwardCFunction
+    >>> issubclass(BackwardCFunction, object)
+    True
+    """
 
     __module__ = "torch.autograd.function"
     _forward_cls: type

@@ -263,7 +263,10 @@ def allow_mutation_on_saved_tensors():
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool):
-    """Accepted for compatibility: there are no streams."""
+    """Accepted for compatibility: there are no streams.
+
+    >>> torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
+    """
 
 
 __all__ = [

@@ -176,12 +176,20 @@ class emit_itt(_Nothing):
 
 
 def load_nvprof(path: str) -> EventList:
-    """Not implemented."""
+    """Not implemented.
+
+    >>> callable(torch.autograd.profiler.load_nvprof)
+    True
+    """
     raise NotImplementedError("load_nvprof: nvprof databases cannot be read")
 
 
 def parse_nvprof_trace(path: str) -> EventList:
-    """Not implemented."""
+    """Not implemented.
+
+    >>> callable(torch.autograd.profiler.parse_nvprof_trace)
+    True
+    """
     raise NotImplementedError("parse_nvprof_trace: nvprof databases cannot be read")
 
 
@@ -203,7 +211,15 @@ class EnforceUnique:
 
 
 class KinetoStepTracker:
-    """Counts steps of several callers; the current step is the largest count."""
+    """Counts steps of several callers; the current step is the largest count.
+
+    >>> from torch.autograd.profiler import KinetoStepTracker
+    >>> KinetoStepTracker.init_step_count("example")
+    >>> KinetoStepTracker.increment_step("example") >= 0
+    True
+    >>> KinetoStepTracker.erase_step_count("example")
+    True
+    """
 
     _current_step = 0
     _steps: dict[str, int] = {}

@@ -32,7 +32,12 @@ class Interval:
 
 
 class Kernel(NamedTuple):
-    """A device kernel."""
+    """A device kernel.
+
+    >>> from torch.autograd.profiler_util import Kernel
+    >>> Kernel(name="gemm", device=0, duration=3).duration
+    3
+    """
 
     name: str
     device: int
@@ -51,7 +56,12 @@ class MemRecordsAcc:
 
 
 class StringTable(defaultdict):
-    """Strings by themselves."""
+    """Strings by themselves.
+
+    >>> from torch.autograd.profiler_util import StringTable
+    >>> StringTable()["aten::add"]
+    'aten::add'
+    """
 
     def __missing__(self, key):
         self[key] = key
@@ -70,7 +80,13 @@ def _text(time: str):
 
 
 class FormattedTimesMixin:
-    """Times per call, and all times as text, of what has totals and a count."""
+    """Times per call, and all times as text, of what has totals and a count.
+
+    >>> with torch.profiler.profile() as prof:
+    ...   y = torch.ones(2).sin()
+    >>> isinstance(prof.key_averages()[0].cpu_time_str, str)
+    True
+    """
 
     cpu_time, device_time = _average("cpu_time_total"), _average("device_time_total")
     cuda_time = device_time

@@ -59,7 +59,10 @@ def current_device_index() -> int:
 
 
 def set_device_index(device):
-    """Change the current device."""
+    """Change the current device.
+
+    >>> if torch.accelerator.is_available(): torch.accelerator.set_device_index(0)
+    """
     _accelerator().set_device(device)
 
 
@@ -75,7 +78,10 @@ def current_stream(device=None):
 
 
 def set_stream(stream):
-    """No effect: XLA orders the work."""
+    """No effect: XLA orders the work.
+
+    >>> if torch.accelerator.is_available(): torch.accelerator.set_stream(torch.accelerator.current_stream())
+    """
 
 
 def synchronize(device=None):
@@ -87,22 +93,34 @@ def synchronize(device=None):
 
 
 def memory_stats(device=None) -> dict:
-    """What the allocator counts."""
+    """What the allocator counts.
+
+    >>> if torch.accelerator.is_available(): print(len(torch.accelerator.memory_stats()) > 0)
+    """
     return _accelerator().memory_stats(device)
 
 
 def memory_allocated(device=None) -> int:
-    """Bytes in use."""
+    """Bytes in use.
+
+    >>> if torch.accelerator.is_available(): print(torch.accelerator.memory_allocated() >= 0)
+    """
     return _accelerator().memory_allocated(device)
 
 
 def max_memory_allocated(device=None) -> int:
-    """The most bytes that were in use."""
+    """The most bytes that were in use.
+
+    >>> if torch.accelerator.is_available(): print(torch.accelerator.max_memory_allocated() >= 0)
+    """
     return _accelerator().max_memory_allocated(device)
 
 
 def memory_reserved(device=None) -> int:
-    """Bytes that the allocator holds."""
+    """Bytes that the allocator holds.
+
+    >>> if torch.accelerator.is_available(): print(torch.accelerator.memory_reserved() >= 0)
+    """
     return _accelerator().memory_reserved(device)
 
 

@@ -274,11 +274,19 @@ def _rolled(input, dim, sign: int):
 
 @composite(name="fft_fftshift", method=False, function=False)
 def fftshift(input, dim=None):
-    """The element of frequency 0 moved to the middle."""
+    """The element of frequency 0 moved to the middle.
+
+    >>> torch.fft.fftshift(torch.tensor([0., 1., -2., -1.]))
+    tensor([-2., -1.,  0.,  1.])
+    """
     return _rolled(input, dim, 1)
 
 
 @composite(name="fft_ifftshift", method=False, function=False)
 def ifftshift(input, dim=None):
-    """The inverse of fftshift."""
+    """The inverse of fftshift.
+
+    >>> torch.fft.ifftshift(torch.tensor([-2., -1., 0., 1.]))
+    tensor([ 0.,  1., -2., -1.])
+    """
     return _rolled(input, dim, -1)

@@ -205,7 +205,11 @@ def _lu_factor_ex(input: Tensor, pivot):
 
 @overridable
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
-    """lu_factor, and for each matrix the first zero on U's diagonal (from 1), or 0."""
+    """lu_factor, and for each matrix the first zero on U's diagonal (from 1), or 0.
+
+    >>> torch.linalg.lu_factor_ex(torch.tensor([[1., 2.], [4., 4.]])).info
+    tensor(0, dtype=torch.int32)
+    """
     result = _lu_factor_ex(A, pivot)
     if check_errors:
         check_info("torch.linalg.lu_factor_ex", result.info, ZERO_PIVOT)

@@ -172,7 +172,15 @@ def multi_head_attention_forward(
     average_attn_weights=True,
     is_causal=False,
 ):
-    """Multi-head attention of (L, N, E) or (L, E): (output, weights or None)."""
+    """Multi-head attention of (L, N, E) or (L, E): (output, weights or None).
+
+    >>> q, w = torch.ones(2, 1, 4), torch.eye(4)
+    >>> output, weights = F.multi_head_attention_forward(
+    ...   q, q, q, 4, 2, torch.cat([w, w, w]), torch.zeros(12), None, None, False, 0.0, w, torch.zeros(4))
+    >>> output.shape, weights
+    (torch.Size([2, 1, 4]), tensor([[[0.5000, 0.5000],
+             [0.5000, 0.5000]]]))
+    """
     batched = query.ndim == 3
     _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     if is_causal and attn_mask is None:

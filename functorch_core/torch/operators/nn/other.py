@@ -189,14 +189,23 @@ def dropout(input, p=0.5, training=True, inplace=False):
 
 @overridable
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """Dropout to the negative saturation of SELU, keeping mean and variance."""
+    """Dropout to the negative saturation of SELU, keeping mean and variance.
+
+    >>> F.alpha_dropout(torch.ones(3), 0.5, training=False)
+    tensor([1., 1., 1.])
+    """
     _check_probability(p)
     return _dropped(input, p, training, False, True, inplace)
 
 
 @overridable
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """alpha_dropout of whole channels."""
+    """alpha_dropout of whole channels.
+
+    >>> F.feature_alpha_dropout(torch.ones(1, 2, 2), 0.5, training=False)
+    tensor([[[1., 1.],
+             [1., 1.]]])
+    """
     _check_probability(p)
     return _dropped(input, p, training, True, True, inplace)
 
@@ -223,7 +232,12 @@ NO_BATCH_1D = (
 
 @overridable
 def dropout1d(input, p=0.5, training=True, inplace=False):
-    """Whole channels of (N, C, L) or (C, L) dropped."""
+    """Whole channels of (N, C, L) or (C, L) dropped.
+
+    >>> F.dropout1d(torch.ones(1, 2, 2), 0.5, training=False)
+    tensor([[[1., 1.],
+             [1., 1.]]])
+    """
     _check_probability(p)
     if input.ndim not in (2, 3):
         raise RuntimeError(NO_BATCH_1D.format(n=input.ndim))
@@ -232,7 +246,13 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 
 @overridable
 def dropout2d(input, p=0.5, training=True, inplace=False):
-    """Whole channels of (N, C, H, W) dropped; of (N, C, L) with a warning."""
+    """Whole channels of (N, C, H, W) dropped; of (N, C, L) with a warning.
+
+    >>> F.dropout2d(torch.ones(1, 2, 1, 2), 0.5, training=False)
+    tensor([[[[1., 1.]],
+    <BLANKLINE>
+             [[1., 1.]]]])
+    """
     _check_probability(p)
     if input.ndim not in (3, 4):
         warn(UNBATCHED.format(n=input.ndim))
@@ -253,7 +273,11 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
 
 @overridable
 def dropout3d(input, p=0.5, training=True, inplace=False):
-    """Whole channels of (N, C, D, H, W) or (C, D, H, W) dropped."""
+    """Whole channels of (N, C, D, H, W) or (C, D, H, W) dropped.
+
+    >>> F.dropout3d(torch.ones(1, 2, 1, 1, 2), 0.5, training=False).shape
+    torch.Size([1, 2, 1, 1, 2])
+    """
     _check_probability(p)
     if input.ndim not in (4, 5):
         warn(UNBATCHED.format(n=input.ndim).replace("dropout2d", "dropout3d"))

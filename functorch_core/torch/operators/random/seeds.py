@@ -144,6 +144,8 @@ def get_rng_state() -> Tensor:
     >>> torch.set_rng_state(state)
     >>> bool((torch.rand(2) == x).all())
     True
+
+    >>> state = torch.random.get_rng_state()
     """
     return default_generator.get_state()
 
@@ -162,7 +164,11 @@ def set_rng_state(new_state: Tensor):
 
 @contextlib.contextmanager
 def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type="cuda"):
-    """Context: at its end the default generator is as it was at its beginning."""
+    """Context: at its end the default generator is as it was at its beginning.
+
+    >>> with torch.random.fork_rng():
+    ...   x = torch.rand(2)
+    """
     if not enabled:
         yield
         return
@@ -174,5 +180,9 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
 
 
 def thread_safe_generator():
-    """The generator of a data loader's worker thread: None."""
+    """The generator of a data loader's worker thread: None.
+
+    >>> torch.random.thread_safe_generator() is None
+    True
+    """
     return None

@@ -676,7 +676,11 @@ def module_load(self, other, assign=False):
 
 @composite(function=False)
 def record_stream(self, stream):
-    """Nothing: memory is not given back while a computation uses it."""
+    """Nothing: memory is not given back while a computation uses it.
+
+    >>> x = torch.ones(2)
+    >>> if torch.cuda.is_available(): x.cuda().record_stream(torch.cuda.current_stream())
+    """
 
 
 @composite(function=False)

@@ -101,7 +101,12 @@ class Sparsity:
     _to_sparse_bsr, _to_sparse_bsc = to_sparse_bsr, to_sparse_bsc
 
     def resize_as_sparse_(self, other: Tensor) -> Tensor:
-        """Take the shape and the places of values of another sparse tensor."""
+        """Take the shape and the places of values of another sparse tensor.
+
+        >>> a, b = torch.eye(2).to_sparse_csr(), torch.eye(3).to_sparse_csr()
+        >>> a.resize_as_sparse_(b).shape
+        torch.Size([3, 3])
+        """
         return _conversions().resize_as(self, other)
 
     def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:

@@ -238,7 +238,12 @@ class Schedule1F1B(PipelineScheduleSingle):
 
 class ScheduleLoopedBFS(PipelineScheduleMulti):
     """All parts through one stage, then through the next of this process. Lamy-Poirier: Breadth-First Pipeline
-    Parallelism (2022)."""
+    Parallelism (2022).
+
+    >>> from torch.distributed.pipelining import ScheduleLoopedBFS
+    >>> ScheduleLoopedBFS.__name__
+    'ScheduleLoopedBFS'
+    """
 
     def __init__(
         self,
@@ -262,6 +267,11 @@ class ScheduleInterleaved1F1B(PipelineScheduleMulti):
     """One part forward, one backward, in turns, through several stages of each process. Narayanan et al. (2021).
 
     The parts go in rounds of as many as there are processes, or some more; their number is a multiple of the rounds'.
+
+    >>> from torch.distributed.pipelining import PipelineStage, ScheduleInterleaved1F1B
+    >>> stages = [PipelineStage(nn.Linear(2, 2), i, 2, torch.device("cpu")) for i in range(2)]
+    >>> type(ScheduleInterleaved1F1B(stages, n_microbatches=2)).__name__
+    'ScheduleInterleaved1F1B'
     """
 
     def __init__(
