@@ -33,6 +33,7 @@ def at_once(why: str) -> Iterator[None]:
     """Context: this thread computes small ops when they are called. What was recorded before is
     computed on entry, what else is recorded at the end.
 
+    >>> from functorch_core import torch
     >>> with fc.engine.at_once("an example"):
     ...   x = torch.ones(2) + 1
     >>> x
