@@ -26,7 +26,15 @@ SEED_DEPRECATED = (
 
 
 def get_all_graph_pipes(graph: dict) -> list:
-    """The pipes of a graph, each once."""
+    """The pipes of a graph, each once.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> from torch.utils.data.graph import traverse_dps
+    >>> from torch.utils.data.graph_settings import get_all_graph_pipes
+    >>> pipe = IterableWrapper(range(3)).batch(2)
+    >>> len(get_all_graph_pipes(traverse_dps(pipe)))
+    2
+    """
     found: dict = {}
     _collect(graph, found)
     return list(found.values())
@@ -45,7 +53,14 @@ def _has_methods(pipe, *names: str) -> bool:
 
 def apply_sharding(datapipe, num_of_instances: int, instance_id: int, sharding_group=SHARDING_PRIORITIES.DEFAULT):
     """Tell the pipes with a method `apply_sharding` which of several processes this is; RuntimeError
-    for two of them one behind the other."""
+    for two of them one behind the other.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> from torch.utils.data.graph_settings import apply_sharding
+    >>> pipe = apply_sharding(IterableWrapper(range(5)).sharding_filter(), 2, 0)
+    >>> list(pipe)
+    [0, 2, 4]
+    """
     _shard(traverse_dps(datapipe), (num_of_instances, instance_id), sharding_group, None)
     return datapipe
 
@@ -63,7 +78,14 @@ def _shard(graph: dict, share: tuple[int, int], group, above):
 
 
 def apply_shuffle_settings(datapipe, shuffle: bool | None = None):
-    """Turn the shuffling pipes on or off; returns the pipeline, with one more if there was none."""
+    """Turn the shuffling pipes on or off; returns the pipeline, with one more if there was none.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> from torch.utils.data.graph_settings import apply_shuffle_settings
+    >>> pipe = apply_shuffle_settings(IterableWrapper(range(5)).shuffle(), shuffle=False)
+    >>> list(pipe)
+    [0, 1, 2, 3, 4]
+    """
     if shuffle is None:
         return datapipe
     pipes = get_all_graph_pipes(traverse_dps(datapipe))
@@ -78,7 +100,14 @@ def apply_shuffle_settings(datapipe, shuffle: bool | None = None):
 
 
 def apply_random_seed(datapipe, rng):
-    """Draw seeds for the pipes that take one (`set_seed`)."""
+    """Draw seeds for the pipes that take one (`set_seed`).
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> from torch.utils.data.graph_settings import apply_random_seed
+    >>> pipe = apply_random_seed(IterableWrapper(range(5)).shuffle(), torch.Generator().manual_seed(0))
+    >>> sorted(pipe)
+    [0, 1, 2, 3, 4]
+    """
     for pipe in get_all_graph_pipes(traverse_dps(datapipe)):
         if _has_methods(pipe, "set_seed"):
             pipe.set_seed(random_seed(rng))

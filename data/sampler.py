@@ -22,7 +22,18 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Sampler(Generic[T_co]):
-    """An iterable of indices (or, for batches, of lists of them)."""
+    """An iterable of indices (or, for batches, of lists of them).
+
+    >>> class Backwards(torch.utils.data.Sampler):
+    ...   def __init__(self, data):
+    ...     self.data = data
+    ...   def __iter__(self):
+    ...     return iter(range(len(self.data) - 1, -1, -1))
+    ...   def __len__(self):
+    ...     return len(self.data)
+    >>> list(torch.utils.data.DataLoader([1, 2, 3], sampler=Backwards([1, 2, 3]), batch_size=2))
+    [tensor([3, 2]), tensor([1])]
+    """
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError

@@ -18,7 +18,11 @@ __getattr__ = _lazy(
 
 
 def factory_kwargs(kwargs):
-    """The device, dtype and memory_format among a layer's keyword arguments."""
+    """The device, dtype and memory_format among a layer's keyword arguments.
+
+    >>> nn.factory_kwargs({"device": "cpu"})
+    {'device': 'cpu'}
+    """
     if kwargs is None:
         return {}
     simple = {"device", "dtype", "memory_format"}

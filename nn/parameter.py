@@ -132,7 +132,12 @@ class UninitializedTensorMixin:
 
 
 def is_lazy(param) -> bool:
-    """Whether a parameter or buffer has no shape yet."""
+    """Whether a parameter or buffer has no shape yet.
+
+    >>> from torch.nn.parameter import is_lazy
+    >>> is_lazy(nn.LazyLinear(2).weight), is_lazy(nn.Linear(1, 2).weight)
+    (True, False)
+    """
     return isinstance(param, UninitializedTensorMixin)
 
 
@@ -144,7 +149,15 @@ def _without_shape(cls: type, requires_grad: bool, device, dtype):
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter whose shape is not known yet; `materialize(shape)` makes it a Parameter."""
+    """A parameter whose shape is not known yet; `materialize(shape)` makes it a Parameter.
+
+    >>> parameter = nn.LazyLinear(2).weight
+    >>> isinstance(parameter, nn.UninitializedParameter)
+    True
+    >>> parameter.materialize((2, 3))
+    >>> parameter.shape
+    torch.Size([2, 3])
+    """
 
     cls_to_become = Parameter
 
@@ -156,7 +169,13 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer whose shape is not known yet; `materialize(shape)` makes it a Tensor."""
+    """A buffer whose shape is not known yet; `materialize(shape)` makes it a Tensor.
+
+    >>> buffer = nn.UninitializedBuffer()
+    >>> buffer.materialize((2, 3))
+    >>> buffer.shape
+    torch.Size([2, 3])
+    """
 
     cls_to_become = Tensor
 

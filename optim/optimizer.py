@@ -65,12 +65,26 @@ def _register(hooks: OrderedDict, hook: Callable, prepend: bool = False) -> Remo
 
 
 def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
-    """Call hook(optimizer, args, kwargs) before every step of every optimizer."""
+    """Call hook(optimizer, args, kwargs) before every step of every optimizer.
+
+    >>> from torch.optim.optimizer import register_optimizer_step_pre_hook
+    >>> hook = register_optimizer_step_pre_hook(lambda optimizer, args, kwargs: print("before"))
+    >>> torch.optim.SGD([torch.ones(2, requires_grad=True)], lr=0.1).step()
+    before
+    >>> hook.remove()
+    """
     return _register(_global_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
-    """Call hook(optimizer, args, kwargs) after every step of every optimizer."""
+    """Call hook(optimizer, args, kwargs) after every step of every optimizer.
+
+    >>> from torch.optim.optimizer import register_optimizer_step_post_hook
+    >>> hook = register_optimizer_step_post_hook(lambda optimizer, args, kwargs: print("stepped"))
+    >>> torch.optim.SGD([torch.ones(2, requires_grad=True)], lr=0.1).step()
+    stepped
+    >>> hook.remove()
+    """
     return _register(_global_post_hooks, hook)
 
 
@@ -140,6 +154,10 @@ class Optimizer:
 
     `params` is an iterable of tensors, of (name, tensor) pairs, or of dicts that are parameter
     groups: {"params": ..., and options that differ from `defaults`}.
+
+    >>> optimizer = torch.optim.SGD([torch.ones(2, requires_grad=True)], lr=0.1)
+    >>> isinstance(optimizer, torch.optim.Optimizer)
+    True
     """
 
     def __init__(self, params: Iterable, defaults: dict):

@@ -32,7 +32,12 @@ def _check_decay(decay: float):
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable:
-    """f(average, current, n) -> decay * average + (1 - decay) * current."""
+    """f(average, current, n) -> decay * average + (1 - decay) * current.
+
+    >>> from torch.optim.swa_utils import get_ema_avg_fn
+    >>> get_ema_avg_fn(0.9)(torch.tensor(1.), torch.tensor(2.), torch.tensor(1))
+    tensor(1.1000)
+    """
     _check_decay(decay)
 
     @no_grad()
@@ -43,7 +48,12 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable:
 
 
 def get_swa_avg_fn() -> Callable:
-    """f(average of n, current, n) -> the average of n + 1."""
+    """f(average of n, current, n) -> the average of n + 1.
+
+    >>> from torch.optim.swa_utils import get_swa_avg_fn
+    >>> get_swa_avg_fn()(torch.tensor(1.), torch.tensor(2.), torch.tensor(1))
+    tensor(1.5000)
+    """
 
     @no_grad()
     def swa_update(averaged_param, current_param, num_averaged):
@@ -64,7 +74,14 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
 
 
 def get_swa_multi_avg_fn() -> Callable:
-    """get_swa_avg_fn on lists of tensors, in place."""
+    """get_swa_avg_fn on lists of tensors, in place.
+
+    >>> from torch.optim.swa_utils import get_swa_multi_avg_fn
+    >>> average = [torch.tensor([1.])]
+    >>> get_swa_multi_avg_fn()(average, [torch.tensor([2.])], torch.tensor(1))
+    >>> average
+    [tensor([1.5000])]
+    """
     return _in_place(get_swa_avg_fn())
 
 

@@ -83,7 +83,7 @@ def test_the_examples_of_every_layer_are_found():
 
 @pytest.mark.parametrize("name, text", EXAMPLES, ids=[name for name, _ in EXAMPLES])
 def test_the_example_runs(name, text):
-    test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    test = doctest.DocTestParser().get_doctest(text, {"fc": fc}, name, None, 0)
     runner = doctest.DocTestRunner(Checker(), optionflags=FLAGS, verbose=False)
     report = []
     runner.run(test, out=report.append)

@@ -5,6 +5,7 @@ Few tests, so that what takes 3 s, to gather all names, is done in one process.
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import functools
 import inspect
@@ -16,13 +17,14 @@ import pytest
 
 import functorch_core as fc
 from functorch_core import nn, optim, torch
+from functorch_core.torch import distributed
 from tests.nn.test_docs import torch_is_ours
 from tests.test_docs import FLAGS, Checker
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 import reference  # noqa: E402  the maker of the pages
 
-WITH_EXAMPLE = 0.59  # of all names; may only rise
+WITH_EXAMPLE = 0.89  # of all names; may only rise
 pytestmark = pytest.mark.xdist_group("reference")
 GLOBALS = {"torch": torch, "nn": nn, "optim": optim, "fc": fc, "F": nn.functional}
 # What its own tests execute: test_docs, nn/test_docs, torch/distributions/test_examples.
@@ -56,7 +58,22 @@ def test_every_page_names_its_thing_and_links_are_made():
     page = reference.page("torch", "exp", torch.exp)
     assert "````{py:function} torch.exp" in page and "```pycon\n>>> torch.exp(" in page
     assert "pointwise/functions.py" in page
-    assert inspect.getdoc(torch.FloatTensor) in reference.page("torch", "FloatTensor", torch.FloatTensor)
+    what = inspect.getdoc(torch.FloatTensor).splitlines()[0]
+    assert what in reference.page("torch", "FloatTensor", torch.FloatTensor)
+
+
+@contextlib.contextmanager
+def process_group(title, text):
+    """A group of one process around the examples of torch.distributed, which are written for each of several."""
+    if not f"{title}.".startswith("torch.distributed.") or "init_process_group(" in text:
+        yield
+        return
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    try:
+        yield
+    finally:
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
 
 
 def examples():
@@ -79,5 +96,6 @@ def test_examples_run():
             torch.manual_seed(0)
             known = {**GLOBALS, name: reference.everything()[title][name]}
             test = doctest.DocTestParser().get_doctest(text, known, f"{title}.{name}", None, 0)
-            runner.run(test, out=report.append)
+            with process_group(title, text):
+                runner.run(test, out=report.append)
     assert not runner.failures, "".join(report)

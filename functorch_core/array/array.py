@@ -51,18 +51,30 @@ class Array(HasAval):
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        >>> fc.zeros((2, 3)).size
+        6
+        """
         return self.aval.size
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the elements."""
+        """The bytes of the elements.
+
+        >>> fc.zeros((2, 3), "float32").nbytes
+        24
+        """
         return self.aval.nbytes
 
     @property
     def device(self):
         """The device of a concrete array (the default device if it is still on the host), or the one that
-        it will be computed on."""
+        it will be computed on.
+
+        >>> fc.arange(2).device == fc.devices()[0]
+        True
+        """
         value = concrete_value(self, "device")
         if not has_data(value):
             return device_of(value.recording)
@@ -85,7 +97,11 @@ class Array(HasAval):
         return array.view()  # which cannot be made writeable, as its base is not
 
     def item(self):
-        """The only element, as a Python number."""
+        """The only element, as a Python number.
+
+        >>> fc.asarray([2.5]).item()
+        2.5
+        """
         if self.size != 1:
             error = ValueError(
                 f"x.item() needs an array of one element, x is {self.aval}; "
@@ -95,22 +111,40 @@ class Array(HasAval):
         return to_numpy(concrete_value(self, "item()")).reshape(()).item()
 
     def tolist(self):
-        """Nested lists of Python numbers."""
+        """Nested lists of Python numbers.
+
+        >>> fc.arange(2).tolist()
+        [0, 1]
+        """
         return to_numpy(concrete_value(self, "tolist()")).tolist()
 
     def block_until_ready(self) -> Array:
-        """Compute it now; returns the array itself."""
+        """Compute it now; returns the array itself.
+
+        >>> (fc.arange(3) + 1).block_until_ready()
+        Array([1, 2, 3], dtype=int64)
+        """
         data = concrete_value(self, "block_until_ready()")
         xla.block(to_buffer(data))
         return self
 
     def is_deleted(self) -> bool:
-        """Whether its memory is gone: donated, or deleted."""
+        """Whether its memory is gone: donated, or deleted.
+
+        >>> fc.arange(2).is_deleted()
+        False
+        """
         data = getattr(self._value, "data", None)
         return isinstance(data, xla.Buffer) and data.is_deleted()
 
     def delete(self):
-        """Free its memory; it cannot be used afterwards."""
+        """Free its memory; it cannot be used afterwards.
+
+        >>> x = fc.arange(2)
+        >>> x.delete()
+        >>> x.is_deleted()
+        True
+        """
         settings.donates = True
         flush("memory is given away")
         to_buffer(concrete_value(self, "delete()")).delete()

@@ -56,6 +56,9 @@ class At:
     >>> import functorch_core as fc
     >>> fc.zeros(3).at[1].set(5.)
     Array([0., 5., 0.], dtype=float32)
+
+    >>> fc.zeros(3).at[1].set(5.0)
+    Array([0., 5., 0.], dtype=float32)
     """
 
     __slots__ = ("array",)

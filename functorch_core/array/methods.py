@@ -52,7 +52,11 @@ def _rdivmod(self, other):
 
 @_method
 def _round(self, ndigits=None):
-    """Each element rounded to `ndigits` decimals, halves to the even neighbour."""
+    """Each element rounded to `ndigits` decimals, halves to the even neighbour.
+
+    >>> fc.asarray([0.5, 1.5, 2.26]).round(1)
+    Array([0.5, 1.5, 2.3], dtype=float32)
+    """
     return fc.round(self, decimals=ndigits or 0)
 
 
@@ -84,13 +88,22 @@ Array._repr_html_ = repr_html
 
 @_method
 def _reshape(self, *shape):
-    """See fc.reshape; x.reshape(2, -1) is x.reshape((2, -1))."""
+    """See fc.reshape; x.reshape(2, -1) is x.reshape((2, -1)).
+
+    >>> fc.arange(4).reshape(2, -1)
+    Array([[0, 1],
+           [2, 3]], dtype=int64)
+    """
     return fc.reshape(self, shape[0] if len(shape) == 1 else shape)
 
 
 @_method
 def _transpose(self, *axes):
-    """See fc.permute_dims; without axes they are reversed."""
+    """See fc.permute_dims; without axes they are reversed.
+
+    >>> fc.ones((2, 3, 4)).transpose(1, 0, 2).shape
+    (3, 2, 4)
+    """
     if not axes or axes == (None,):
         return fc.transpose(self)
     return fc.permute_dims(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
@@ -98,43 +111,71 @@ def _transpose(self, *axes):
 
 @_method
 def _clip(self, min=None, max=None):
-    """See fc.clip."""
+    """See fc.clip.
+
+    >>> fc.arange(4).clip(1, 2)
+    Array([1, 1, 2, 2], dtype=int64)
+    """
     return fc.clip(self, min, max)
 
 
 @_method
 def _copy(self):
-    """The array itself: Arrays are immutable."""
+    """The array itself: Arrays are immutable.
+
+    >>> fc.arange(2).copy()
+    Array([0, 1], dtype=int64)
+    """
     return self
 
 
 @_method
 def _sort(self, axis=-1, *, descending=False, stable=True):
-    """See fc.sort; a new array."""
+    """See fc.sort; a new array.
+
+    >>> fc.asarray([3, 1, 2]).sort()
+    Array([1, 2, 3], dtype=int64)
+    """
     return fc.sort(self, axis=axis, descending=descending, stable=stable)
 
 
 @_method
 def _argsort(self, axis=-1, *, descending=False, stable=True):
-    """See fc.argsort."""
+    """See fc.argsort.
+
+    >>> fc.asarray([3, 1, 2]).argsort()
+    Array([1, 2, 0], dtype=int64)
+    """
     return fc.argsort(self, axis=axis, descending=descending, stable=stable)
 
 
 @_method
 def _to_device(self, device, /, *, stream=None):
-    """The array on another device."""
+    """The array on another device.
+
+    >>> fc.arange(2).to_device(fc.devices()[0])
+    Array([0, 1], dtype=int64)
+    """
     return on_device(self, device)
 
 
 @_method
 def _repeat(self, repeats, axis=None, *, total_repeat_length=None):
-    """See fc.repeat."""
+    """See fc.repeat.
+
+    >>> fc.arange(2).repeat(2)
+    Array([0, 0, 1, 1], dtype=int64)
+    """
     return fc.repeat(self, repeats, axis=axis, total_repeat_length=total_repeat_length)
 
 
 @_method
 def _take(self, indices, axis=None, *, mode=None, fill_value=None):
-    """See fc.take."""
+    """See fc.take.
+
+    >>> fc.asarray([3, 1, 2]).take(fc.asarray([2, 0]))
+    Array([2, 3], dtype=int64)
+    """
     return fc.take(self, indices, axis=axis, mode=mode, fill_value=fill_value)
 
 

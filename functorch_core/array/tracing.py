@@ -65,7 +65,11 @@ def leaf_values(leaves: Sequence, where: str, name: str) -> list:
 
 
 class ShapeDtype:
-    """A shape and a dtype in place of an array; see eval_shape."""
+    """A shape and a dtype in place of an array; see eval_shape.
+
+    >>> fc.eval_shape(lambda x: x @ x.T, fc.ShapeDtype((2, 3), "float32"))
+    ShapeDtype(shape=(2, 2), dtype=float32)
+    """
 
     __slots__ = ("shape", "dtype")
 

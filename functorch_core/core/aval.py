@@ -65,17 +65,29 @@ class HasAval:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The size of each dimension."""
+        """The size of each dimension.
+
+        >>> fc.zeros((2, 3)).shape
+        (2, 3)
+        """
         return self.aval.shape
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of the elements, as NumPy (or ml_dtypes) has it."""
+        """The dtype of the elements, as NumPy (or ml_dtypes) has it.
+
+        >>> fc.arange(2.0).dtype
+        dtype('float32')
+        """
         return self.aval.dtype
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        >>> fc.zeros((2, 3)).ndim
+        2
+        """
         return self.aval.ndim
 
 

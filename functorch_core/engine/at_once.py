@@ -31,7 +31,14 @@ LIMIT = 2_000.0  # microseconds by NumPy; dearer ops are recorded
 @contextlib.contextmanager
 def at_once(why: str) -> Iterator[None]:
     """Context: this thread computes small ops when they are called. What was recorded before is
-    computed on entry, what else is recorded at the end."""
+    computed on entry, what else is recorded at the end.
+
+    >>> from functorch_core import torch
+    >>> with fc.engine.at_once("an example"):
+    ...   x = torch.ones(2) + 1
+    >>> x
+    tensor([2., 2.])
+    """
     flush(f"before {why}")
     before = set_at_once(compute if _by_numpy() else None)
     try:

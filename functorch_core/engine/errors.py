@@ -6,7 +6,11 @@ import math
 
 
 class DeferredError(RuntimeError):
-    """A recorded operation failed when it was computed; the message has the line that recorded it."""
+    """A recorded operation failed when it was computed; the message has the line that recorded it.
+
+    >>> issubclass(fc.engine.DeferredError, RuntimeError)
+    True
+    """
 
 
 class OutOfMemory(RuntimeError, MemoryError):
@@ -15,7 +19,11 @@ class OutOfMemory(RuntimeError, MemoryError):
 
 
 class RecompileError(RuntimeError):
-    """Something was compiled inside `fail_on_recompile()`."""
+    """Something was compiled inside `fail_on_recompile()`.
+
+    >>> issubclass(fc.engine.RecompileError, RuntimeError)
+    True
+    """
 
 
 POISONED = (

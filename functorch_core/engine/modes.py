@@ -39,12 +39,23 @@ settings = _Settings()
 
 
 def get_tier() -> str:
-    """The tier in force: one of TIERS."""
+    """The tier in force: one of TIERS.
+
+    >>> fc.engine.get_tier() in fc.engine.TIERS
+    True
+    """
     return settings.tier
 
 
 def set_tier(tier: str) -> None:
-    """Choose how recordings are computed from now on; ValueError for an unknown tier."""
+    """Choose how recordings are computed from now on; ValueError for an unknown tier.
+
+    >>> before = fc.engine.get_tier()
+    >>> fc.engine.set_tier("fused")
+    >>> fc.engine.get_tier()
+    'fused'
+    >>> fc.engine.set_tier(before)
+    """
     if tier not in TIERS:
         raise ValueError(f"set_tier: unknown tier {tier!r}; expected one of {', '.join(TIERS)}")
     settings.tier = tier
@@ -76,7 +87,11 @@ def forced_tier(tier: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def fail_on_recompile() -> Iterator[None]:
-    """Context: raise RecompileError, with the cause, where anything would be compiled."""
+    """Context: raise RecompileError, with the cause, where anything would be compiled.
+
+    >>> with fc.engine.fail_on_recompile():
+    ...   y = 1 + 1
+    """
     settings.fail_on_recompile += 1
     try:
         yield
@@ -85,7 +100,10 @@ def fail_on_recompile() -> Iterator[None]:
 
 
 def set_log(on: bool = True) -> None:
-    """Print each flush, its key, and each compile with its cause, to stderr."""
+    """Print each flush, its key, and each compile with its cause, to stderr.
+
+    >>> fc.engine.set_log(False)
+    """
     settings.log = bool(on)
 
 

@@ -36,7 +36,10 @@ _base: dict[str, float] = {}
 
 
 def reset_stats() -> None:
-    """Set every counter to zero."""
+    """Set every counter to zero.
+
+    >>> fc.engine.reset_stats()
+    """
     for name in _counters:
         _counters[name] = 0
     _base.update(xla.compile_stats())

@@ -27,35 +27,58 @@ DECOMPOSED = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
 
 
 class EighResult(NamedTuple):
-    """Eigenvalues, ascending, and eigenvectors, the columns."""
+    """Eigenvalues, ascending, and eigenvectors, the columns.
+
+    >>> values, vectors = fc.linalg.eigh(fc.asarray([[2.0, 1.0], [1.0, 2.0]]))
+    >>> values
+    Array([1., 3.], dtype=float32)
+    """
 
     eigenvalues: object
     eigenvectors: object
 
 
 class EigResult(NamedTuple):
-    """Complex eigenvalues and eigenvectors, the columns."""
+    """Complex eigenvalues and eigenvectors, the columns.
+
+    >>> result = fc.linalg.eig(fc.asarray([[2.0, 0.0], [0.0, 3.0]]))
+    >>> result.eigenvalues.real
+    Array([2., 3.], dtype=float32)
+    """
 
     eigenvalues: object
     eigenvectors: object
 
 
 class QRResult(NamedTuple):
-    """Q with orthonormal columns and the upper triangular R."""
+    """Q with orthonormal columns and the upper triangular R.
+
+    >>> fc.linalg.qr(fc.eye(2)).Q.shape
+    (2, 2)
+    """
 
     Q: object
     R: object
 
 
 class SlogdetResult(NamedTuple):
-    """The sign of the determinant and the logarithm of its absolute value."""
+    """The sign of the determinant and the logarithm of its absolute value.
+
+    >>> sign, log = fc.linalg.slogdet(fc.asarray([[2.0, 0.0], [0.0, -3.0]]))
+    >>> sign
+    Array(-1., dtype=float32)
+    """
 
     sign: object
     logabsdet: object
 
 
 class SVDResult(NamedTuple):
-    """Left singular vectors, singular values (descending), right singular vectors as rows."""
+    """Left singular vectors, singular values (descending), right singular vectors as rows.
+
+    >>> fc.linalg.svd(fc.asarray([[3.0, 0.0], [0.0, 2.0]])).S
+    Array([3., 2.], dtype=float32)
+    """
 
     U: object
     S: object

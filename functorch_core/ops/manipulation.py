@@ -215,6 +215,9 @@ def matrix_transpose(x, /):
     >>> fc.matrix_transpose(fc.asarray([[1, 2], [3, 4]]))
     Array([[1, 3],
            [2, 4]], dtype=int64)
+
+    >>> fc.ones((4, 2, 3)).mT.shape
+    (4, 3, 2)
     """
     ndim = aval_of(x).ndim
     if ndim < 2:
@@ -229,6 +232,9 @@ def transpose(x, /, axes=None):
     >>> import functorch_core as fc
     >>> fc.transpose(fc.ones((2, 3, 4))).shape
     (4, 3, 2)
+
+    >>> fc.ones((2, 3)).T.shape
+    (3, 2)
     """
     if axes is not None:
         return permute_dims.fun(x, axes)

@@ -26,7 +26,12 @@ AFTER_FORK = (
 
 
 class Device:
-    """One PJRT device. There is one object per device, so devices compare and hash by identity."""
+    """One PJRT device. There is one object per device, so devices compare and hash by identity.
+
+    >>> device = fc.devices()[0]
+    >>> isinstance(device, fc.Device)
+    True
+    """
 
     __slots__ = ("platform", "id", "kind", "process_index", "is_here") + (
         "_client", "_handle", "_sharding", "_list", "_targets"

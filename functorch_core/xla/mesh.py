@@ -111,6 +111,9 @@ class PartitionSpec(tuple[Any, ...]):
     """For each dimension, the mesh axis that divides it, a tuple of axes (the first is divided first), or None.
 
     Dimensions beyond its length are whole. UNCONSTRAINED leaves one to the partitioner, in constraints.
+
+    >>> fc.P("x", None)
+    PartitionSpec('x', None)
     """
 
     __slots__ = ()
@@ -141,7 +144,13 @@ PartitionSpec.UNCONSTRAINED = type("UNCONSTRAINED", (), {"__repr__": lambda self
 
 
 class NamedSharding:
-    """How an array lies on a mesh: a PartitionSpec by the names of its axes."""
+    """How an array lies on a mesh: a PartitionSpec by the names of its axes.
+
+    >>> mesh = fc.make_mesh((1,), ("x",), devices=fc.devices()[:1])
+    >>> sharding = fc.NamedSharding(mesh, fc.P("x"))
+    >>> fc.device_put(fc.arange(4.0), sharding).sharding.spec
+    PartitionSpec('x')
+    """
 
     __slots__ = ("mesh", "spec", "memory_kind", "__weakref__")
 

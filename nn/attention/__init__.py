@@ -10,7 +10,14 @@ from .._names import publish as _publish
 
 
 class SDPBackend(enum.IntEnum):
-    """The kernels PyTorch has for scaled dot product attention."""
+    """The kernels PyTorch has for scaled dot product attention.
+
+    >>> from torch.nn.attention import SDPBackend, sdpa_kernel
+    >>> q = torch.ones(1, 1, 2, 4)
+    >>> with sdpa_kernel(SDPBackend.MATH):
+    ...   F.scaled_dot_product_attention(q, q, q).shape
+    torch.Size([1, 1, 2, 4])
+    """
 
     ERROR = -1
     MATH = 0

@@ -14,14 +14,25 @@ NANS = "Lower right causal bias will produce NaNs in the output when seq_len_q >
 
 
 class CausalVariant(enum.IntEnum):
-    """Which corner of the (queries, keys) matrix the diagonal starts from."""
+    """Which corner of the (queries, keys) matrix the diagonal starts from.
+
+    >>> from torch.nn.attention.bias import CausalVariant
+    >>> list(CausalVariant.__members__)
+    ['UPPER_LEFT', 'LOWER_RIGHT']
+    """
 
     UPPER_LEFT = 1
     LOWER_RIGHT = 2
 
 
 class CausalBias(Tensor):
-    """A causal mask (seq_len_q, seq_len_kv): True where a query may attend."""
+    """A causal mask (seq_len_q, seq_len_kv): True where a query may attend.
+
+    >>> from torch.nn.attention.bias import causal_lower_right
+    >>> q, k = torch.ones(1, 1, 2, 4), torch.ones(1, 1, 3, 4)
+    >>> F.scaled_dot_product_attention(q, k, k, attn_mask=causal_lower_right(2, 3)).shape
+    torch.Size([1, 1, 2, 4])
+    """
 
     def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int):
         if not isinstance(variant, CausalVariant):
@@ -39,12 +50,24 @@ class CausalBias(Tensor):
 
 
 def causal_upper_left(*size: int) -> CausalBias:
-    """Query i attends to keys 0..i."""
+    """Query i attends to keys 0..i.
+
+    >>> from torch.nn.attention.bias import causal_upper_left
+    >>> q, k = torch.ones(1, 1, 2, 4), torch.ones(1, 1, 3, 4)
+    >>> F.scaled_dot_product_attention(q, k, k, attn_mask=causal_upper_left(2, 3)).shape
+    torch.Size([1, 1, 2, 4])
+    """
     return _of_size("causal_upper_left", CausalVariant.UPPER_LEFT, size)
 
 
 def causal_lower_right(*size: int) -> CausalBias:
-    """The last query attends to all keys, the one before to all but one, and so on."""
+    """The last query attends to all keys, the one before to all but one, and so on.
+
+    >>> from torch.nn.attention.bias import causal_lower_right
+    >>> q, k = torch.ones(1, 1, 2, 4), torch.ones(1, 1, 3, 4)
+    >>> F.scaled_dot_product_attention(q, k, k, attn_mask=causal_lower_right(2, 3)).shape
+    torch.Size([1, 1, 2, 4])
+    """
     return _of_size("causal_lower_right", CausalVariant.LOWER_RIGHT, size)
 
 

@@ -75,6 +75,11 @@ class BlockMask:
     For each row of blocks kv_num_blocks is how many have something to compute, and kv_indices
     which; full_kv_... the same for blocks in which mask_mod need not be asked; q_... the same by
     columns.
+
+    >>> from torch.nn.attention.flex_attention import create_block_mask
+    >>> causal = lambda b, h, q, k: q >= k
+    >>> create_block_mask(causal, None, None, 256, 256, device="cpu").shape
+    (1, 1, 256, 256)
     """
 
     __module__ = "torch.nn.attention.flex_attention"

@@ -55,17 +55,36 @@ FlexKernelOptions = dict  # tuning of PyTorch's kernels; accepted, without effec
 
 
 def noop_mask(batch, head, token_q, token_kv):
-    """The mask function of which everything attends to everything."""
+    """The mask function of which everything attends to everything.
+
+    >>> from torch.nn.attention.flex_attention import noop_mask
+    >>> noop_mask(torch.tensor(0), torch.tensor(0), torch.tensor(1), torch.tensor(2))
+    tensor(True)
+    """
     return batch.new_ones(size=(), dtype=_types.bool_)
 
 
 def or_masks(*mask_mods: Callable) -> Callable:
-    """The mask function that holds where one of several does."""
+    """The mask function that holds where one of several does.
+
+    >>> from torch.nn.attention.flex_attention import or_masks
+    >>> mask = or_masks(lambda b, h, q, k: q >= k, lambda b, h, q, k: k < 2)
+    >>> zero = torch.tensor(0)
+    >>> bool(mask(zero, zero, zero, torch.tensor(1)))
+    True
+    """
     return _combined(mask_mods, lambda a, b: a | b, False)
 
 
 def and_masks(*mask_mods: Callable) -> Callable:
-    """The mask function that holds where all of several do."""
+    """The mask function that holds where all of several do.
+
+    >>> from torch.nn.attention.flex_attention import and_masks
+    >>> mask = and_masks(lambda b, h, q, k: q >= k, lambda b, h, q, k: q - k < 2)
+    >>> zero = torch.tensor(0)
+    >>> bool(mask(zero, zero, torch.tensor(3), zero))
+    False
+    """
     return _combined(mask_mods, lambda a, b: a & b, True)
 
 
@@ -133,7 +152,13 @@ def create_block_mask(
     compute_dq_write_order: bool = False,
     dq_kv_order: bool = True,
 ) -> BlockMask:
-    """The blocks of which a mask_mod is True somewhere, and those where it is True everywhere."""
+    """The blocks of which a mask_mod is True somewhere, and those where it is True everywhere.
+
+    >>> from torch.nn.attention.flex_attention import create_block_mask
+    >>> mask = create_block_mask(lambda b, h, q, k: q >= k, 1, 1, 256, 256, device="cpu")
+    >>> mask.sparsity()
+    25.0
+    """
     if _takes_score(mask_mod):
         raise AssertionError(f"create-block_mask requires a mask_mod function! Got {mask_mod}")
     size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
@@ -168,6 +193,11 @@ def flex_attention(
 
     query is (B, Hq, L, E), key (B, Hkv, S, E), value (B, Hkv, S, Ev). score_mod(score, b, h, q, kv)
     changes single scores. Queries that may attend to nothing get 0.
+
+    >>> from torch.nn.attention.flex_attention import flex_attention
+    >>> q = torch.ones(1, 1, 4, 8)
+    >>> flex_attention(q, q, q, score_mod=lambda score, b, h, i, j: score - (i - j)).shape
+    torch.Size([1, 1, 4, 8])
     """
     _check(query, key, value, block_mask, enable_gqa)
     if return_lse:

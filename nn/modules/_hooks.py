@@ -130,27 +130,63 @@ def registered(hooks: OrderedDict, module, name: str, value):
 
 
 def register_module_buffer_registration_hook(hook) -> RemovableHandle:
-    """Call hook(module, name, buffer) whenever a buffer is registered; it may return another."""
+    """Call hook(module, name, buffer) whenever a buffer is registered; it may return another.
+
+    >>> from torch.nn.modules.module import register_module_buffer_registration_hook
+    >>> hook = register_module_buffer_registration_hook(lambda module, name, buffer: print(name))
+    >>> nn.ReLU().register_buffer("mean", torch.zeros(2))
+    mean
+    >>> hook.remove()
+    """
     return register(everywhere.buffer_registration, hook)
 
 
 def register_module_module_registration_hook(hook) -> RemovableHandle:
-    """Call hook(module, name, submodule) whenever a module is registered; it may return another."""
+    """Call hook(module, name, submodule) whenever a module is registered; it may return another.
+
+    >>> from torch.nn.modules.module import register_module_module_registration_hook
+    >>> hook = register_module_module_registration_hook(lambda module, name, submodule: print(name, submodule))
+    >>> net = nn.Sequential(nn.ReLU())
+    0 ReLU()
+    >>> hook.remove()
+    """
     return register(everywhere.module_registration, hook)
 
 
 def register_module_parameter_registration_hook(hook) -> RemovableHandle:
-    """Call hook(module, name, param) whenever a parameter is registered; it may return another."""
+    """Call hook(module, name, param) whenever a parameter is registered; it may return another.
+
+    >>> from torch.nn.modules.module import register_module_parameter_registration_hook
+    >>> hook = register_module_parameter_registration_hook(lambda module, name, parameter: print(name))
+    >>> layer = nn.Linear(2, 1)
+    weight
+    bias
+    >>> hook.remove()
+    """
     return register(everywhere.parameter_registration, hook)
 
 
 def register_module_forward_pre_hook(hook) -> RemovableHandle:
-    """Call hook(module, args) before every forward; it may return other arguments."""
+    """Call hook(module, args) before every forward; it may return other arguments.
+
+    >>> from torch.nn.modules.module import register_module_forward_pre_hook
+    >>> hook = register_module_forward_pre_hook(lambda module, args: print(args))
+    >>> _ = nn.ReLU()(torch.ones(2))
+    (tensor([1., 1.]),)
+    >>> hook.remove()
+    """
     return register(everywhere.forward_pre, hook)
 
 
 def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False) -> RemovableHandle:
-    """Call hook(module, args, output) after every forward; it may return another output."""
+    """Call hook(module, args, output) after every forward; it may return another output.
+
+    >>> from torch.nn.modules.module import register_module_forward_hook
+    >>> hook = register_module_forward_hook(lambda module, args, output: print(type(module).__name__))
+    >>> _ = nn.ReLU()(torch.ones(2))
+    ReLU
+    >>> hook.remove()
+    """
     return register(
         everywhere.forward,
         hook,
@@ -159,12 +195,26 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False) 
 
 
 def register_module_full_backward_pre_hook(hook) -> RemovableHandle:
-    """Call hook(module, grad_output) before the backward pass of every module."""
+    """Call hook(module, grad_output) before the backward pass of every module.
+
+    >>> from torch.nn.modules.module import register_module_full_backward_pre_hook
+    >>> hook = register_module_full_backward_pre_hook(lambda module, grad_output: print(grad_output))
+    >>> nn.ReLU()(torch.ones(2, requires_grad=True)).sum().backward()
+    (tensor([1., 1.]),)
+    >>> hook.remove()
+    """
     return register(everywhere.backward_pre, hook)
 
 
 def register_module_full_backward_hook(hook) -> RemovableHandle:
-    """Call hook(module, grad_input, grad_output) in the backward pass of every module."""
+    """Call hook(module, grad_input, grad_output) in the backward pass of every module.
+
+    >>> from torch.nn.modules.module import register_module_full_backward_hook
+    >>> hook = register_module_full_backward_hook(lambda module, grad_input, grad_output: print(grad_output))
+    >>> nn.ReLU()(torch.ones(2, requires_grad=True)).sum().backward()
+    (tensor([1., 1.]),)
+    >>> hook.remove()
+    """
     return _register_backward(hook, True)
 
 

@@ -218,7 +218,11 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation whose statistics in training are those of the batches of all processes of a group, which
-    may have different sizes. In one process it is BatchNorm."""
+    may have different sizes. In one process it is BatchNorm.
+
+    >>> nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm1d(2)))[0]
+    SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+    """
 
     def __init__(
         self,

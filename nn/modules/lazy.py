@@ -13,6 +13,13 @@ class LazyModuleMixin:
     them their shapes, and the module becomes `cls_to_become`.
 
     Subclasses define `initialize_parameters(*args)`, which is called with the first input.
+
+    >>> layer = nn.LazyLinear(2)
+    >>> layer.has_uninitialized_params()
+    True
+    >>> _ = layer(torch.ones(1, 3))
+    >>> layer.weight.shape
+    torch.Size([2, 3])
     """
 
     cls_to_become: type | None = None

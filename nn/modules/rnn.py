@@ -67,6 +67,9 @@ class RNNBase(Module):
 
     Weights are called weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_hr_l0, with
     _reverse at the end for the backward direction.
+
+    >>> isinstance(nn.LSTM(2, 3), nn.RNNBase)
+    True
     """
 
     def __init__(
@@ -404,7 +407,11 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What the cells share: one step, of (N, I) and (N, H), or (I) and (H)."""
+    """What the cells share: one step, of (N, I) and (N, H), or (I) and (H).
+
+    >>> isinstance(nn.GRUCell(2, 3), nn.RNNCellBase)
+    True
+    """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device=None, dtype=None):
         super().__init__()

@@ -37,7 +37,14 @@ def _list_with_default(out_size, defaults) -> list:
 
 
 def consume_prefix_in_state_dict_if_present(state_dict, prefix: str) -> None:
-    """Strip a prefix from the keys of a state dict (and of its metadata), in place."""
+    """Strip a prefix from the keys of a state dict (and of its metadata), in place.
+
+    >>> from torch.nn.modules.utils import consume_prefix_in_state_dict_if_present
+    >>> state = {"module.weight": torch.ones(1)}
+    >>> consume_prefix_in_state_dict_if_present(state, "module.")
+    >>> state
+    {'weight': tensor([1.])}
+    """
     for key in list(state_dict):
         if key.startswith(prefix):
             state_dict[key[len(prefix) :]] = state_dict.pop(key)

@@ -6,7 +6,11 @@ from ..modules.module import Module
 
 
 class DataParallel(Module):
-    """Calls its module. PyTorch would split batches over GPUs; XLA does that by sharding."""
+    """Calls its module. PyTorch would split batches over GPUs; XLA does that by sharding.
+
+    >>> nn.DataParallel(nn.ReLU())(torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
 
     def __init__(self, module, device_ids=None, output_device=None, dim: int = 0):
         super().__init__()

@@ -33,6 +33,14 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
     each forward pass in training. RuntimeError where parameters were not used, unless `find_unused_parameters`. The
     arguments that tune communication have no effect: all gradients go in one message for each dtype.
     ValueError before init_process_group.
+
+    >>> import torch.distributed as dist
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    >>> model(torch.ones(1, 2)).sum().backward()
+    >>> model.module.weight.grad
+    tensor([[1., 1.]])
+    >>> dist.destroy_process_group()
     """
 
     def __init__(

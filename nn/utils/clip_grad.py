@@ -98,7 +98,15 @@ def clip_grad_norm_(
 def clip_grad_norm(
     parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ):
-    """Deprecated name of clip_grad_norm_."""
+    """Deprecated name of clip_grad_norm_.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> (x * torch.tensor([3., 4.])).sum().backward()
+    >>> nn.utils.clip_grad_norm(x, 1.)
+    tensor(5.)
+    >>> x.grad
+    tensor([0.6000, 0.8000])
+    """
     warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning
     )

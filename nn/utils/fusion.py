@@ -35,7 +35,14 @@ def fuse_conv_bn_eval(conv, bn, transpose: bool = False):
 
 
 def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose: bool = False):
-    """(weight, bias) of a convolution followed by a batch normalisation, as parameters."""
+    """(weight, bias) of a convolution followed by a batch normalisation, as parameters.
+
+    >>> w, b = torch.ones(1, 1, 1, 1), torch.zeros(1)
+    >>> one = torch.ones(1)
+    >>> weight, bias = nn.utils.fuse_conv_bn_weights(w, b, one, one, 0., one, one)
+    >>> weight.item(), bias.item()
+    (1.0, 0.0)
+    """
     bn_w = ones_like(bn_rm) if bn_w is None else bn_w
     bn_b = zeros_like(bn_rm) if bn_b is None else bn_b
     channel = [1, -1] if transpose else [-1, 1]
@@ -59,7 +66,14 @@ def fuse_linear_bn_eval(linear, bn):
 
 
 def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
-    """(weight, bias) of a linear layer followed by a batch normalisation, as parameters."""
+    """(weight, bias) of a linear layer followed by a batch normalisation, as parameters.
+
+    >>> w, b = torch.ones(1, 2), torch.zeros(1)
+    >>> one = torch.ones(1)
+    >>> weight, bias = nn.utils.fuse_linear_bn_weights(w, b, one, one, 0., one, one)
+    >>> weight.tolist(), bias.item()
+    ([[1.0, 1.0]], 0.0)
+    """
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
 
 

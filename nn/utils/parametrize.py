@@ -30,7 +30,14 @@ _caches = 0  # how many `cached` contexts are open
 
 @contextlib.contextmanager
 def cached():
-    """Context: parametrized tensors are computed once and kept."""
+    """Context: parametrized tensors are computed once and kept.
+
+    >>> from torch.nn.utils import parametrize
+    >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(2, 2))
+    >>> with parametrize.cached():
+    ...   layer.weight is layer.weight
+    True
+    """
     global _caches
     _caches += 1
     try:
@@ -65,7 +72,16 @@ def _check_unchanged(names: tuple[str, str], old: tuple, new, flag: str):
 
 class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, and what they start from: `original`, or `original0`,
-    `original1`, ... if the last right_inverse returns several."""
+    `original1`, ... if the last right_inverse returns several.
+
+    >>> from torch.nn.utils import parametrize
+    >>> class Symmetric(nn.Module):
+    ...   def forward(self, x):
+    ...     return x.triu() + x.triu(1).T
+    >>> layer = parametrize.register_parametrization(nn.Linear(2, 2), "weight", Symmetric())
+    >>> len(layer.parametrizations.weight), layer.parametrizations.weight.original.shape
+    (1, torch.Size([2, 2]))
+    """
 
     def __init__(self, modules, original, unsafe: bool = False):
         if len(modules) == 0:
@@ -288,7 +304,13 @@ def _check_further(module: Module, name: str, parametrization: Module):
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a tensor (or any) of a module is parametrized."""
+    """Whether a tensor (or any) of a module is parametrized.
+
+    >>> from torch.nn.utils import parametrize
+    >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(2, 2))
+    >>> parametrize.is_parametrized(layer), parametrize.is_parametrized(layer, "bias")
+    (True, False)
+    """
     found = getattr(module, "parametrizations", None)
     if not isinstance(found, ModuleDict):
         return False
@@ -296,7 +318,14 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Make a tensor of a module plain again, with its parametrized value or its original one."""
+    """Make a tensor of a module plain again, with its parametrized value or its original one.
+
+    >>> from torch.nn.utils import parametrize
+    >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(2, 2))
+    >>> layer = parametrize.remove_parametrizations(layer, "weight")
+    >>> parametrize.is_parametrized(layer)
+    False
+    """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     parametrizations = module.parametrizations[tensor_name]
@@ -319,14 +348,27 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class of a module, without parametrizations."""
+    """The class of a module, without parametrizations.
+
+    >>> from torch.nn.utils import parametrize
+    >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(2, 2))
+    >>> type(layer).__name__, parametrize.type_before_parametrizations(layer).__name__
+    ('ParametrizedLinear', 'Linear')
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Give another module the parametrizations (of one tensor) of a module and their originals."""
+    """Give another module the parametrizations (of one tensor) of a module and their originals.
+
+    >>> from torch.nn.utils import parametrize
+    >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(2, 2))
+    >>> other = parametrize.transfer_parametrizations_and_params(layer, nn.Linear(2, 2))
+    >>> parametrize.is_parametrized(other, "weight")
+    True
+    """
     if not is_parametrized(from_module):
         return to_module
     names = list(from_module.parametrizations) if tensor_name is None else [tensor_name]

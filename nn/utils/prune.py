@@ -24,6 +24,18 @@ class BasePruningMethod(ABC):
 
     PRUNING_TYPE says what a further method may still prune: "unstructured" single elements,
     "structured" slices along `dim`, "global" everything.
+
+    >>> from torch.nn.utils import prune
+    >>> class EveryOther(prune.BasePruningMethod):
+    ...   PRUNING_TYPE = "unstructured"
+    ...   def compute_mask(self, t, default_mask):
+    ...     mask = default_mask.clone()
+    ...     mask.view(-1)[::2] = 0
+    ...     return mask
+    >>> layer = nn.Linear(4, 1)
+    >>> _ = EveryOther.apply(layer, "weight")
+    >>> layer.weight_mask
+    tensor([[0., 1., 0., 1.]])
     """
 
     _tensor_name: str
@@ -118,7 +130,14 @@ def _hooks_of(module, name: str) -> list:
 
 
 class PruningContainer(BasePruningMethod):
-    """Methods that prune one tensor one after the other."""
+    """Methods that prune one tensor one after the other.
+
+    >>> from torch.nn.utils import prune
+    >>> layer = prune.l1_unstructured(nn.Linear(4, 1), "weight", amount=1)
+    >>> layer = prune.l1_unstructured(layer, "weight", amount=1)
+    >>> int(layer.weight_mask.sum())
+    2
+    """
 
     def __init__(self, *args):
         self._pruning_methods: tuple = ()
@@ -183,7 +202,12 @@ def _along(index, dim: int, ndim: int) -> tuple:
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing."""
+    """Prunes nothing.
+
+    >>> from torch.nn.utils import prune
+    >>> prune.Identity().prune(torch.tensor([3., 4.]))
+    tensor([3., 4.])
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -246,7 +270,12 @@ class _Unstructured(_Amount):
 
 
 class RandomUnstructured(_Unstructured):
-    """Prunes elements at random."""
+    """Prunes elements at random.
+
+    >>> from torch.nn.utils import prune
+    >>> int(prune.RandomUnstructured(amount=2).prune(torch.ones(5)).sum())
+    3
+    """
 
     def _first(self, t, count: int):
         return topk(rand_like(t).view(-1), k=count).indices
@@ -258,7 +287,12 @@ class RandomUnstructured(_Unstructured):
 
 
 class L1Unstructured(_Unstructured):
-    """Prunes the elements of least magnitude."""
+    """Prunes the elements of least magnitude.
+
+    >>> from torch.nn.utils import prune
+    >>> prune.L1Unstructured(amount=1).prune(torch.tensor([3., -1., 4.]))
+    tensor([3., -0., 4.])
+    """
 
     def _first(self, t, count: int):
         return topk(t.abs().view(-1), k=count, largest=False).indices
@@ -293,7 +327,12 @@ class _Structured(_Amount):
 
 
 class RandomStructured(_Structured):
-    """Prunes slices at random."""
+    """Prunes slices at random.
+
+    >>> from torch.nn.utils import prune
+    >>> int(prune.RandomStructured(amount=1, dim=0).prune(torch.ones(3, 2)).sum())
+    4
+    """
 
     def __init__(self, amount, dim: int = -1):
         _validate_pruning_amount_init(amount)
@@ -312,7 +351,13 @@ class RandomStructured(_Structured):
 
 
 class LnStructured(_Structured):
-    """Prunes the slices of least n-norm."""
+    """Prunes the slices of least n-norm.
+
+    >>> from torch.nn.utils import prune
+    >>> prune.LnStructured(amount=1, n=2, dim=0).prune(torch.tensor([[3., 4.], [1., 1.]]))
+    tensor([[3., 4.],
+            [0., 0.]])
+    """
 
     def __init__(self, amount, n, dim: int = -1):
         _validate_pruning_amount_init(amount)
@@ -329,7 +374,12 @@ class LnStructured(_Structured):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes by a given mask."""
+    """Prunes by a given mask.
+
+    >>> from torch.nn.utils import prune
+    >>> prune.CustomFromMask(torch.tensor([1., 0.])).prune(torch.tensor([3., 4.]))
+    tensor([3., 0.])
+    """
 
     PRUNING_TYPE = "global"
 
@@ -354,43 +404,82 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module, name: str):
-    """Give a parameter a mask of ones; returns the module."""
+    """Give a parameter a mask of ones; returns the module.
+
+    >>> from torch.nn.utils import prune
+    >>> prune.identity(nn.Linear(2, 1), "weight").weight_mask
+    tensor([[1., 1.]])
+    """
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module, name: str, amount):
-    """Prune elements of a parameter at random; returns the module."""
+    """Prune elements of a parameter at random; returns the module.
+
+    >>> from torch.nn.utils import prune
+    >>> int(prune.random_unstructured(nn.Linear(4, 1), "weight", amount=1).weight_mask.sum())
+    3
+    """
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module, name: str, amount, importance_scores=None):
-    """Prune the elements of a parameter of least magnitude (or score); returns the module."""
+    """Prune the elements of a parameter of least magnitude (or score); returns the module.
+
+    >>> from torch.nn.utils import prune
+    >>> int(prune.l1_unstructured(nn.Linear(4, 1), "weight", amount=0.5).weight_mask.sum())
+    2
+    """
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module, name: str, amount, dim: int):
-    """Prune slices of a parameter at random; returns the module."""
+    """Prune slices of a parameter at random; returns the module.
+
+    >>> from torch.nn.utils import prune
+    >>> prune.random_structured(nn.Linear(2, 4), "weight", amount=1, dim=0).weight_mask.sum(0)
+    tensor([3., 3.])
+    """
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
 def ln_structured(module, name: str, amount, n, dim: int, importance_scores=None):
-    """Prune the slices of a parameter of least n-norm; returns the module."""
+    """Prune the slices of a parameter of least n-norm; returns the module.
+
+    >>> from torch.nn.utils import prune
+    >>> prune.ln_structured(nn.Linear(2, 4), "weight", amount=1, n=2, dim=0).weight_mask.sum(0)
+    tensor([3., 3.])
+    """
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
 def custom_from_mask(module, name: str, mask):
-    """Prune a parameter by a given mask; returns the module."""
+    """Prune a parameter by a given mask; returns the module.
+
+    >>> from torch.nn.utils import prune
+    >>> layer = prune.custom_from_mask(nn.Linear(2, 1), "weight", torch.tensor([[1., 0.]]))
+    >>> layer.weight[0, 1].item() == 0
+    True
+    """
     CustomFromMask.apply(module, name, mask)
     return module
 
 
 def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs) -> None:
-    """Prune several parameters, given as (module, name), as if they were one vector."""
+    """Prune several parameters, given as (module, name), as if they were one vector.
+
+    >>> from torch.nn.utils import prune
+    >>> net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+    >>> pairs = [(net[0], "weight"), (net[1], "weight")]
+    >>> prune.global_unstructured(pairs, prune.L1Unstructured, amount=6)
+    >>> int(net[0].weight_mask.sum() + net[1].weight_mask.sum())
+    18
+    """
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
     scores = {} if importance_scores is None else importance_scores
@@ -414,7 +503,13 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
 
 
 def remove(module, name: str):
-    """Make a pruned parameter a plain one; pruned elements stay 0. Returns the module."""
+    """Make a pruned parameter a plain one; pruned elements stay 0. Returns the module.
+
+    >>> from torch.nn.utils import prune
+    >>> layer = prune.remove(prune.l1_unstructured(nn.Linear(4, 1), "weight", amount=1), "weight")
+    >>> prune.is_pruned(layer), int((layer.weight == 0).sum())
+    (False, 1)
+    """
     keys = _hooks_of(module, name)
     if not keys:
         raise ValueError(NOT_PRUNED.format(name=name, module=module))
@@ -424,7 +519,12 @@ def remove(module, name: str):
 
 
 def is_pruned(module) -> bool:
-    """Whether a module, or one below it, is pruned."""
+    """Whether a module, or one below it, is pruned.
+
+    >>> from torch.nn.utils import prune
+    >>> prune.is_pruned(nn.Linear(2, 1)), prune.is_pruned(prune.identity(nn.Linear(2, 1), "weight"))
+    (False, True)
+    """
     return any(
         isinstance(hook, BasePruningMethod) for part in module.modules() for hook in part._forward_pre_hooks.values()
     )

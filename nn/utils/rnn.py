@@ -38,6 +38,10 @@ class PackedSequence(PackedSequence_):
 
     `batch_sizes` tells how many sequences have each step. The sequences are sorted by length;
     `sorted_indices` is the order, `unsorted_indices` its inverse.
+
+    >>> packed = nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4])])
+    >>> packed.data, packed.batch_sizes
+    (tensor([1, 4, 2, 3]), tensor([2, 1, 1]))
     """
 
     def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
@@ -115,7 +119,11 @@ class PackedSequence(PackedSequence_):
 
 
 def invert_permutation(permutation):
-    """The permutation that undoes another."""
+    """The permutation that undoes another.
+
+    >>> nn.utils.rnn.invert_permutation(torch.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     inverse = empty_like(permutation)

@@ -152,14 +152,24 @@ def _find(hooks: dict, kind: type, name: str):
 def spectral_norm(
     module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ):
-    """Divide a weight by its largest singular value at every call; returns the module."""
+    """Divide a weight by its largest singular value at every call; returns the module.
+
+    >>> layer = nn.utils.spectral_norm(nn.Linear(2, 2))
+    >>> [name for name, _ in layer.named_parameters()]
+    ['bias', 'weight_orig']
+    """
     dim = default_dim(module) if dim is None else dim
     SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
     return module
 
 
 def remove_spectral_norm(module, name: str = "weight"):
-    """Undo spectral_norm; the weight stays normalised."""
+    """Undo spectral_norm; the weight stays normalised.
+
+    >>> layer = nn.utils.remove_spectral_norm(nn.utils.spectral_norm(nn.Linear(2, 2)))
+    >>> [name for name, _ in layer.named_parameters()]
+    ['bias', 'weight']
+    """
     key = _find(module._forward_pre_hooks, SpectralNorm, name)
     if key is None:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")

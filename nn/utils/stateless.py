@@ -15,7 +15,12 @@ DEPRECATED = (
 def functional_call(
     module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights: bool = True, strict: bool = False
 ):
-    """Deprecated: torch.func.functional_call."""
+    """Deprecated: torch.func.functional_call.
+
+    >>> from torch.nn.utils.stateless import functional_call
+    >>> functional_call(nn.Linear(2, 1), {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}, torch.ones(1, 2))
+    tensor([[2.]])
+    """
     warn(DEPRECATED, FutureWarning)
     parameters_and_buffers.keys()  # one dict only
     return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

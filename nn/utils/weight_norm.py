@@ -73,13 +73,23 @@ def _hook_of(module, name: str):
 
 
 def weight_norm(module, name: str = "weight", dim: int = 0):
-    """Deprecated: parametrizations.weight_norm."""
+    """Deprecated: parametrizations.weight_norm.
+
+    >>> layer = nn.utils.weight_norm(nn.Linear(2, 2))
+    >>> sorted(name for name, _ in layer.named_parameters())
+    ['bias', 'weight_g', 'weight_v']
+    """
     WeightNorm.apply(module, name, dim)
     return module
 
 
 def remove_weight_norm(module, name: str = "weight"):
-    """Undo weight_norm; the weight stays as it is."""
+    """Undo weight_norm; the weight stays as it is.
+
+    >>> layer = nn.utils.remove_weight_norm(nn.utils.weight_norm(nn.Linear(2, 2)))
+    >>> sorted(name for name, _ in layer.named_parameters())
+    ['bias', 'weight']
+    """
     key = _hook_of(module, name)
     if key is None:
         raise ValueError(f"weight_norm of '{name}' not found in {module}")

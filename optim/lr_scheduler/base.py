@@ -44,7 +44,13 @@ state
 
 
 class LRScheduler:
-    """The base of the schedulers: step() sets the learning rates of an optimizer's groups."""
+    """The base of the schedulers: step() sets the learning rates of an optimizer's groups.
+
+    >>> optimizer = torch.optim.SGD([torch.ones(2, requires_grad=True)], lr=0.1)
+    >>> scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+    >>> isinstance(scheduler, torch.optim.lr_scheduler.LRScheduler), scheduler.get_last_lr()
+    (True, [0.1])
+    """
 
     _get_lr_called_within_step = False
     _is_initial = False

@@ -8,6 +8,7 @@ import importlib
 import inspect
 import pkgutil
 import sys
+import warnings
 
 import pytest
 
@@ -67,7 +68,8 @@ def test_the_example_runs(name, text):
     test = doctest.DocTestParser().get_doctest(text, dict(GLOBALS), name, None, 0)
     runner = doctest.DocTestRunner(Checker(), optionflags=FLAGS, verbose=False)
     report = []
-    with torch_is_ours():
+    with torch_is_ours(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # names that are deprecated have examples, too
         torch.manual_seed(0)
         runner.run(test, out=report.append)
     assert not runner.failures, "".join(report)

@@ -11,7 +11,12 @@ from ..utils.common import check_function, length_of, picked, validate_input_col
 @functional_datapipe("map")
 class MapperIterDataPipe(IterDataPipe):
     """fn of each sample, or of columns of it, whose place the result takes (`output_col`: another
-    place, -1 behind the last)."""
+    place, -1 behind the last).
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> list(IterableWrapper(range(3)).map(str))
+    ['0', '1', '2']
+    """
 
     def __init__(self, datapipe, fn, input_col=None, output_col=None):
         check_function(fn)
@@ -52,7 +57,12 @@ class MapperIterDataPipe(IterDataPipe):
 
 @functional_datapipe("collate")
 class CollatorIterDataPipe(MapperIterDataPipe):
-    """Each batch made one of tensors."""
+    """Each batch made one of tensors.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> list(IterableWrapper(range(4)).batch(2).collate())
+    [tensor([0, 1]), tensor([2, 3])]
+    """
 
     def __init__(self, datapipe, conversion=default_collate, collate_fn=None):
         fn = conversion if collate_fn is None else collate_fn

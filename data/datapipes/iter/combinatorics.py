@@ -12,7 +12,12 @@ from ..utils.common import length_of
 
 
 class SamplerIterDataPipe(IterDataPipe):
-    """What a sampler makes of the pipe."""
+    """What a sampler makes of the pipe.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper, Sampler
+    >>> list(Sampler(IterableWrapper([5, 6])))
+    [0, 1]
+    """
 
     def __init__(self, datapipe, sampler=SequentialSampler, sampler_args=None, sampler_kwargs=None):
         if not isinstance(datapipe, Sized):
@@ -36,6 +41,10 @@ class ShufflerIterDataPipe(Shuffling):
     of one that is drawn and handed out.
 
     The seed is torch's generator's, or what `set_seed` said; a DataLoader sets both (`shuffle`).
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> sorted(IterableWrapper(range(5)).shuffle())
+    [0, 1, 2, 3, 4]
     """
 
     def __init__(self, datapipe, *, buffer_size: int = 10000, unbatch_level: int = 0):

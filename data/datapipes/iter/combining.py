@@ -34,7 +34,12 @@ class _Several(IterDataPipe):
 
 @functional_datapipe("concat")
 class ConcaterIterDataPipe(_Several):
-    """The samples of pipes, one pipe after the other."""
+    """The samples of pipes, one pipe after the other.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> list(IterableWrapper([1, 2]).concat(IterableWrapper([3])))
+    [1, 2, 3]
+    """
 
     def __init__(self, *datapipes):
         if not datapipes:
@@ -53,7 +58,12 @@ class ConcaterIterDataPipe(_Several):
 
 @functional_datapipe("mux")
 class MultiplexerIterDataPipe(_Several):
-    """A sample of each pipe in turn, until the first pipe ends."""
+    """A sample of each pipe in turn, until the first pipe ends.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> list(IterableWrapper([1, 2]).mux(IterableWrapper([10, 20])))
+    [1, 10, 2, 20]
+    """
 
     def __iter__(self):
         for row in zip(*self.datapipes):
@@ -65,7 +75,12 @@ class MultiplexerIterDataPipe(_Several):
 
 @functional_datapipe("zip")
 class ZipperIterDataPipe(_Several):
-    """Tuples of a sample of each pipe, until the first pipe ends."""
+    """Tuples of a sample of each pipe, until the first pipe ends.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> list(IterableWrapper([1, 2]).zip(IterableWrapper("ab")))
+    [(1, 'a'), (2, 'b')]
+    """
 
     def __init__(self, *datapipes):
         if not all(isinstance(pipe, IterDataPipe) for pipe in datapipes):
@@ -87,6 +102,11 @@ class ForkerIterDataPipe(IterDataPipe):
     """Several pipes of the same samples; the fastest is at most buffer_size ahead of the slowest.
 
     `copy`: whether each gets copies, "shallow" or "deep".
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> a, b = IterableWrapper(range(3)).fork(2)
+    >>> list(a), list(b)
+    ([0, 1, 2], [0, 1, 2])
     """
 
     def __new__(cls, datapipe, num_instances: int, buffer_size: int = 1000, copy=None):
@@ -99,7 +119,15 @@ class ForkerIterDataPipe(IterDataPipe):
 @functional_datapipe("demux")
 class DemultiplexerIterDataPipe(IterDataPipe):
     """Several pipes, to which a function distributes the samples: it says which, or None for none
-    if `drop_none`. At most buffer_size samples wait for pipes that are behind."""
+    if `drop_none`. At most buffer_size samples wait for pipes that are behind.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> def is_odd(n):
+    ...   return n % 2
+    >>> even, odd = IterableWrapper(range(5)).demux(2, is_odd)
+    >>> list(even), list(odd)
+    ([0, 2, 4], [1, 3])
+    """
 
     def __new__(cls, datapipe, num_instances: int, classifier_fn, drop_none: bool = False, buffer_size: int = 1000):
         _check_instances(num_instances)

@@ -19,7 +19,15 @@ class _OfKnownLength(IterDataPipe):
 
 @functional_datapipe("list_files")
 class FileListerIterDataPipe(_OfKnownLength):
-    """The paths of the files in folders, sorted; `masks` are patterns such as "*.txt"."""
+    """The paths of the files in folders, sorted; `masks` are patterns such as "*.txt".
+
+    >>> import os, tempfile
+    >>> from torch.utils.data.datapipes.iter import FileLister
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   open(os.path.join(folder, "a.txt"), "w").close()
+    ...   [os.path.basename(path) for path in FileLister(folder, "*.txt")]
+    ['a.txt']
+    """
 
     def __init__(
         self,
@@ -45,7 +53,15 @@ class FileListerIterDataPipe(_OfKnownLength):
 
 @functional_datapipe("open_files")
 class FileOpenerIterDataPipe(_OfKnownLength):
-    """(path, stream) of the files at paths."""
+    """(path, stream) of the files at paths.
+
+    >>> import os, tempfile
+    >>> from torch.utils.data.datapipes.iter import FileOpener, IterableWrapper
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   with open(os.path.join(folder, "a.txt"), "w") as file: _ = file.write("text")
+    ...   [stream.read() for path, stream in FileOpener(IterableWrapper([file.name]))]
+    ['text']
+    """
 
     def __init__(self, datapipe, mode: str = "r", encoding: str | None = None, length: int = -1):
         if mode not in ("b", "t", "rb", "rt", "r"):
@@ -60,7 +76,13 @@ class FileOpenerIterDataPipe(_OfKnownLength):
 
 @functional_datapipe("read_from_stream")
 class StreamReaderIterDataPipe(IterDataPipe):
-    """(path, data) of (path, stream): all of it, or in chunks of so many bytes."""
+    """(path, data) of (path, stream): all of it, or in chunks of so many bytes.
+
+    >>> import io
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper, StreamReader
+    >>> list(StreamReader(IterableWrapper([("a", io.BytesIO(b"12"))])))
+    [('a', b'12')]
+    """
 
     def __init__(self, datapipe, chunk: int | None = None):
         self.datapipe, self.chunk = datapipe, chunk

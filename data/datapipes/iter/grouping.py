@@ -9,7 +9,12 @@ from ..utils.common import check_function, length_of
 
 @functional_datapipe("batch")
 class BatcherIterDataPipe(IterDataPipe):
-    """Lists of batch_size samples; the last may be shorter unless `drop_last`."""
+    """Lists of batch_size samples; the last may be shorter unless `drop_last`.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> list(IterableWrapper(range(5)).batch(2))
+    [[0, 1], [2, 3], [4]]
+    """
 
     def __init__(self, datapipe, batch_size: int, drop_last: bool = False, wrapper_class=DataChunk):
         if batch_size <= 0:
@@ -34,7 +39,12 @@ class BatcherIterDataPipe(IterDataPipe):
 
 @functional_datapipe("unbatch")
 class UnBatcherIterDataPipe(IterDataPipe):
-    """The samples of batches: of lists in lists, so many levels deep, all for -1."""
+    """The samples of batches: of lists in lists, so many levels deep, all for -1.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> list(IterableWrapper([[1, 2], [3]]).unbatch())
+    [1, 2, 3]
+    """
 
     def __init__(self, datapipe, unbatch_level: int = 1):
         self.datapipe, self.unbatch_level = datapipe, unbatch_level
@@ -59,7 +69,12 @@ class UnBatcherIterDataPipe(IterDataPipe):
 @functional_datapipe("groupby")
 class GrouperIterDataPipe(IterDataPipe):
     """Batches of the samples that have the same key: when there are group_size of them, when the
-    buffer is full (the largest group) or at the end; (key, batch) if `keep_key`."""
+    buffer is full (the largest group) or at the end; (key, batch) if `keep_key`.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> list(IterableWrapper(["a", "bc", "d"]).groupby(len))
+    [['a', 'd'], ['bc']]
+    """
 
     _unsaved = ("_groups", "_waiting")
 

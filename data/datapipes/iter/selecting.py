@@ -9,7 +9,12 @@ from ..utils.common import StreamWrapper, check_function, picked, validate_input
 
 @functional_datapipe("filter")
 class FilterIterDataPipe(IterDataPipe):
-    """The samples for which a function, of them or of columns of them, says True."""
+    """The samples for which a function, of them or of columns of them, says True.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> list(IterableWrapper([1, 0, 2]).filter(bool))
+    [1, 2]
+    """
 
     def __init__(self, datapipe, filter_fn, input_col=None):
         check_function(filter_fn)

@@ -27,7 +27,14 @@ class _ShardingIterDataPipe(IterDataPipe):
 
 @functional_datapipe("sharding_filter")
 class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
-    """Every n-th sample, where n is the number of processes; a DataLoader says how many."""
+    """Every n-th sample, where n is the number of processes; a DataLoader says how many.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> pipe = IterableWrapper(range(5)).sharding_filter()
+    >>> pipe.apply_sharding(2, 1)
+    >>> list(pipe)
+    [1, 3]
+    """
 
     def __init__(self, source_datapipe, sharding_group_filter=None):
         self.source_datapipe, self.sharding_group_filter = source_datapipe, sharding_group_filter

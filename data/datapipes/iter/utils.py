@@ -14,7 +14,12 @@ NOT_COPIED = (
 
 
 class IterableWrapperIterDataPipe(IterDataPipe):
-    """The samples of an iterable; of a deep copy of it by default, each time."""
+    """The samples of an iterable; of a deep copy of it by default, each time.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> list(IterableWrapper(range(3)))
+    [0, 1, 2]
+    """
 
     def __init__(self, iterable, deepcopy: bool = True):
         self.iterable, self.deepcopy = iterable, deepcopy

@@ -18,7 +18,13 @@ NOT_COPIED = (
 
 
 class SequenceWrapperMapDataPipe(MapDataPipe):
-    """The samples of a sequence or mapping, by default of a deep copy."""
+    """The samples of a sequence or mapping, by default of a deep copy.
+
+    >>> from torch.utils.data.datapipes.map import SequenceWrapper
+    >>> pipe = SequenceWrapper({"a": 1})
+    >>> pipe["a"], len(pipe)
+    (1, 1)
+    """
 
     def __init__(self, sequence, deepcopy: bool = True):
         self.sequence = sequence
@@ -41,7 +47,12 @@ def _same(sample):
 
 @functional_datapipe("map")
 class MapperMapDataPipe(MapDataPipe):
-    """fn of each sample."""
+    """fn of each sample.
+
+    >>> from torch.utils.data.datapipes.map import SequenceWrapper
+    >>> list(SequenceWrapper([1, 2]).map(str))
+    ['1', '2']
+    """
 
     def __init__(self, datapipe, fn=_same):
         check_function(fn)
@@ -56,7 +67,12 @@ class MapperMapDataPipe(MapDataPipe):
 
 @functional_datapipe("batch")
 class BatcherMapDataPipe(MapDataPipe):
-    """Lists of batch_size samples; the last may be shorter unless `drop_last`."""
+    """Lists of batch_size samples; the last may be shorter unless `drop_last`.
+
+    >>> from torch.utils.data.datapipes.map import SequenceWrapper
+    >>> list(SequenceWrapper(range(5)).batch(2))
+    [[0, 1], [2, 3], [4]]
+    """
 
     def __init__(self, datapipe, batch_size: int, drop_last: bool = False, wrapper_class=DataChunk):
         if batch_size <= 0:
@@ -93,7 +109,12 @@ class _Several(MapDataPipe):
 
 @functional_datapipe("concat")
 class ConcaterMapDataPipe(_Several):
-    """The samples of pipes, one pipe after the other."""
+    """The samples of pipes, one pipe after the other.
+
+    >>> from torch.utils.data.datapipes.map import SequenceWrapper
+    >>> list(SequenceWrapper([1, 2]).concat(SequenceWrapper([3])))
+    [1, 2, 3]
+    """
 
     def __getitem__(self, index):
         rest = index
@@ -109,7 +130,12 @@ class ConcaterMapDataPipe(_Several):
 
 @functional_datapipe("zip")
 class ZipperMapDataPipe(_Several):
-    """Tuples of a sample of each pipe."""
+    """Tuples of a sample of each pipe.
+
+    >>> from torch.utils.data.datapipes.map import SequenceWrapper
+    >>> list(SequenceWrapper([1, 2]).zip(SequenceWrapper("ab")))
+    [(1, 'a'), (2, 'b')]
+    """
 
     def __getitem__(self, index):
         samples = []
@@ -125,7 +151,12 @@ class ZipperMapDataPipe(_Several):
 
 
 class ShufflerIterDataPipe(Shuffling):
-    """The samples in random order: an iterable pipe."""
+    """The samples in random order: an iterable pipe.
+
+    >>> from torch.utils.data.datapipes.map import SequenceWrapper
+    >>> sorted(SequenceWrapper(range(5)).shuffle())
+    [0, 1, 2, 3, 4]
+    """
 
     def __init__(self, datapipe, *, indices: list | None = None):
         self.datapipe = datapipe

@@ -82,7 +82,15 @@ class Future:
 
 
 def collect_all(futures) -> Future:
-    """A future of the list of futures, done when all are."""
+    """A future of the list of futures, done when all are.
+
+    >>> a, b = torch.futures.Future(), torch.futures.Future()
+    >>> both = torch.futures.collect_all([a, b])
+    >>> a.set_result(1), b.set_result(2)
+    (None, None)
+    >>> [future.wait() for future in both.wait()]
+    [1, 2]
+    """
     futures = list(futures)
     out, left, lock = Future(), [len(futures)], _threading.Lock()
 
@@ -101,5 +109,12 @@ def collect_all(futures) -> Future:
 
 
 def wait_all(futures) -> list:
-    """The results of all futures."""
+    """The results of all futures.
+
+    >>> a, b = torch.futures.Future(), torch.futures.Future()
+    >>> a.set_result(1), b.set_result(2)
+    (None, None)
+    >>> torch.futures.wait_all([a, b])
+    [1, 2]
+    """
     return [future.wait() for future in collect_all(futures).wait()]

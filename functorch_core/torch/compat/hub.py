@@ -31,12 +31,23 @@ def _get_torch_home() -> str:
 
 
 def get_dir() -> str:
-    """The folder of downloaded models: $TORCH_HOME/hub."""
+    """The folder of downloaded models: $TORCH_HOME/hub.
+
+    >>> torch.hub.get_dir().endswith("hub")
+    True
+    """
     return _dir or _os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d):
-    """Change the folder."""
+    """Change the folder.
+
+    >>> before = torch.hub.get_dir()
+    >>> torch.hub.set_dir("/tmp/models")
+    >>> torch.hub.get_dir()
+    '/tmp/models'
+    >>> torch.hub.set_dir(before)
+    """
     global _dir
     _dir = _os.path.expanduser(d)
 
@@ -112,7 +123,16 @@ def load(
     skip_validation=False,
     **kwargs,
 ):
-    """A model from the hubconf.py of a local folder (source='local')."""
+    """A model from the hubconf.py of a local folder (source='local').
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   with open(os.path.join(folder, "hubconf.py"), "w") as file:
+    ...     _ = file.write("def double(): return lambda x: 2 * x")
+    ...   model = torch.hub.load(folder, "double", source="local")
+    >>> model(torch.ones(2))
+    tensor([2., 2.])
+    """
     sys.path.insert(0, repo_or_dir)
     try:
         return _entry(_hubconf(source.lower(), repo_or_dir, "load"), model)(*args, **kwargs)

@@ -18,7 +18,11 @@ class data_value_t:
 
 
 class Aggregation(enum.Enum):
-    """What a Stat makes of the values that were added."""
+    """What a Stat makes of the values that were added.
+
+    >>> torch.monitor.Aggregation.SUM.name
+    'SUM'
+    """
 
     VALUE = 0
     MEAN = 2
@@ -59,7 +63,13 @@ class Event:
 
 
 class EventHandlerHandle:
-    """What register_event_handler gives, for unregister_event_handler."""
+    """What register_event_handler gives, for unregister_event_handler.
+
+    >>> handle = torch.monitor.register_event_handler(lambda event: print(event.name))
+    >>> isinstance(handle, torch.monitor.EventHandlerHandle)
+    True
+    >>> torch.monitor.unregister_event_handler(handle)
+    """
 
 
 def register_event_handler(callback: Callable[[Event], None]) -> EventHandlerHandle:
@@ -80,13 +90,24 @@ def register_event_handler(callback: Callable[[Event], None]) -> EventHandlerHan
 
 
 def unregister_event_handler(handler: EventHandlerHandle) -> None:
-    """Call what was registered no more."""
+    """Call what was registered no more.
+
+    >>> handle = torch.monitor.register_event_handler(print)
+    >>> torch.monitor.unregister_event_handler(handle)
+    """
     with _lock:
         _handlers.pop(handler, None)
 
 
 def log_event(event: Event) -> None:
-    """Tell an event to all handlers; what one of them raises is raised."""
+    """Tell an event to all handlers; what one of them raises is raised.
+
+    >>> import datetime
+    >>> handle = torch.monitor.register_event_handler(lambda event: print(event.name, event.data))
+    >>> torch.monitor.log_event(torch.monitor.Event("started", datetime.datetime(2025, 1, 1), {"rank": 0}))
+    started {'rank': 0}
+    >>> torch.monitor.unregister_event_handler(handle)
+    """
     if not isinstance(event, Event):
         raise TypeError(f"log_event: expected a torch.monitor.Event, got {type(event).__name__}")
     for callback in list(_handlers.values()):

@@ -34,7 +34,15 @@ INITIALIZERS = ("constant_", "kaiming_uniform_", "normal_", "uniform_")  # that 
 
 
 def has_torch_function(relevant_args) -> bool:
-    """Whether a mode is on or one of the arguments overrides torch functions."""
+    """Whether a mode is on or one of the arguments overrides torch functions.
+
+    >>> class Mine:
+    ...   @classmethod
+    ...   def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...     return func.__name__
+    >>> torch.overrides.has_torch_function((Mine(),)), torch.overrides.has_torch_function((torch.ones(1),))
+    (True, False)
+    """
     if not isinstance(relevant_args, Iterable):
         raise TypeError("expected a sequence")
     return _core.dispatcher.applies(None, tuple(relevant_args), {})
@@ -54,6 +62,13 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
     """What the modes and the relevant arguments make of a call of `public_api`.
 
     TypeError if all of them return NotImplemented.
+
+    >>> class Mine:
+    ...   @classmethod
+    ...   def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...     return func.__name__
+    >>> torch.overrides.handle_torch_function(torch.add, (Mine(),), Mine(), 1)
+    'add'
     """
     return _core.handle(public_api, _core.overriding_args(tuple(relevant_args), {}), args, kwargs)
 
@@ -80,12 +95,24 @@ def wrap_torch_function(dispatcher):
 
 
 def is_tensor_like(inp) -> bool:
-    """Whether an object is a tensor or its class has __torch_function__."""
+    """Whether an object is a tensor or its class has __torch_function__.
+
+    >>> class Mine:
+    ...   @classmethod
+    ...   def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...     return func.__name__
+    >>> torch.overrides.is_tensor_like(Mine()), torch.overrides.is_tensor_like(3)
+    (True, False)
+    """
     return type(inp) is _Tensor or hasattr(inp, "__torch_function__")
 
 
 def get_default_nowrap_functions() -> set:
-    """Functions whose results the default __torch_function__ does not turn into a subclass."""
+    """Functions whose results the default __torch_function__ does not turn into a subclass.
+
+    >>> torch.Tensor.grad.__get__ in torch.overrides.get_default_nowrap_functions()
+    True
+    """
     return _core.nowrap_functions()
 
 
@@ -117,7 +144,11 @@ def _is_overridable(function) -> bool:
 
 
 def get_overridable_functions() -> dict:
-    """The functions that __torch_function__ can take over, by namespace."""
+    """The functions that __torch_function__ can take over, by namespace.
+
+    >>> torch.add in torch.overrides.get_overridable_functions()[torch]
+    True
+    """
     return {space: [f for f in functions if _is_overridable(f)] for space, functions in _all_functions().items()}
 
 
@@ -132,7 +163,11 @@ def get_ignored_functions() -> set:
 
 
 def get_testing_overrides() -> dict:
-    """For each overridable function, a function of the same parameters that returns -1."""
+    """For each overridable function, a function of the same parameters that returns -1.
+
+    >>> torch.add in torch.overrides.get_testing_overrides()
+    True
+    """
 
     def dummy(*args, **kwargs):
         return -1
@@ -172,7 +207,11 @@ def _named() -> dict:
 
 
 def resolve_name(f) -> str | None:
-    """A function's name as users write it, 'torch.Tensor.add'; None if it is none of torch's."""
+    """A function's name as users write it, 'torch.Tensor.add'; None if it is none of torch's.
+
+    >>> torch.overrides.resolve_name(torch.Tensor.add), torch.overrides.resolve_name(torch.add)
+    ('torch.Tensor.add', 'torch.add')
+    """
     if isinstance(f, _OPS) and f.name.startswith("__"):
         return f"torch.Tensor.{f.name}"
     name = getattr(f, "__qualname__", "")
@@ -181,7 +220,13 @@ def resolve_name(f) -> str | None:
 
 
 def is_tensor_method_or_property(func) -> bool:
-    """Whether a function is a method of Tensor, or reads one of its attributes."""
+    """Whether a function is a method of Tensor, or reads one of its attributes.
+
+    >>> torch.overrides.is_tensor_method_or_property(torch.Tensor.add)
+    True
+    >>> torch.overrides.is_tensor_method_or_property(torch.add)
+    False
+    """
     if getattr(func, "__name__", None) == "__get__":
         return True
     return getattr(_Tensor, getattr(func, "__name__", ""), None) is func

@@ -42,14 +42,21 @@ settings = _Settings()
 
 
 def get_num_threads() -> int:
-    """How many threads compute."""
+    """How many threads compute.
+
+    >>> torch.get_num_threads() >= 1
+    True
+    """
     if settings.threads is not None:
         return settings.threads
     return xla.threads_wanted() or int(os.environ.get("NPROC") or len(os.sched_getaffinity(0)))
 
 
 def set_num_threads(n: int):
-    """Ask for a number of threads: NumPy's products take it, XLA if nothing has been computed with it yet."""
+    """Ask for a number of threads: NumPy's products take it, XLA if nothing has been computed with it yet.
+
+    >>> torch.set_num_threads(torch.get_num_threads())
+    """
     if not isinstance(n, builtins.int) or isinstance(n, builtins.bool):
         raise TypeError(f"set_num_threads expects an int, but got {type(n).__name__}")
     if n <= 0:
@@ -61,7 +68,11 @@ def set_num_threads(n: int):
 
 
 def get_num_interop_threads() -> int:
-    """How many threads run independent operations."""
+    """How many threads run independent operations.
+
+    >>> torch.get_num_interop_threads() >= 1
+    True
+    """
     return settings.interop_threads or get_num_threads()
 
 
@@ -76,7 +87,13 @@ def set_num_interop_threads(n: int):
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
-    """Accepted: XLA's programs for the CPU are deterministic."""
+    """Accepted: XLA's programs for the CPU are deterministic.
+
+    >>> torch.use_deterministic_algorithms(True)
+    >>> torch.are_deterministic_algorithms_enabled()
+    True
+    >>> torch.use_deterministic_algorithms(False)
+    """
     for name, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
         if not isinstance(value, bool):
             raise TypeError(
@@ -87,22 +104,40 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether use_deterministic_algorithms(True) was called."""
+    """Whether use_deterministic_algorithms(True) was called.
+
+    >>> torch.are_deterministic_algorithms_enabled()
+    False
+    """
     return settings.deterministic > 0
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether it was called with warn_only."""
+    """Whether it was called with warn_only.
+
+    >>> torch.is_deterministic_algorithms_warn_only_enabled()
+    False
+    """
     return settings.warn_only
 
 
 def get_deterministic_debug_mode() -> int:
-    """0 off, 1 warn, 2 error."""
+    """0 off, 1 warn, 2 error.
+
+    >>> torch.get_deterministic_debug_mode()
+    0
+    """
     return settings.deterministic
 
 
 def set_deterministic_debug_mode(debug_mode):
-    """0 or 'default', 1 or 'warn', 2 or 'error'."""
+    """0 or 'default', 1 or 'warn', 2 or 'error'.
+
+    >>> torch.set_deterministic_debug_mode("warn")
+    >>> torch.get_deterministic_debug_mode()
+    1
+    >>> torch.set_deterministic_debug_mode(0)
+    """
     names = {"default": 0, "warn": 1, "error": 2}
     found = names.get(debug_mode, debug_mode)
     if found not in (0, 1, 2):
@@ -125,12 +160,22 @@ def set_fill_uninitialized_memory(mode: bool):
 
 
 def get_float32_matmul_precision() -> str:
-    """'highest', 'high' or 'medium'."""
+    """'highest', 'high' or 'medium'.
+
+    >>> torch.get_float32_matmul_precision()
+    'highest'
+    """
     return settings.matmul_precision
 
 
 def set_float32_matmul_precision(precision: str):
-    """Kept: on the CPU products of float32 are computed in float32 in any case."""
+    """Kept: on the CPU products of float32 are computed in float32 in any case.
+
+    >>> torch.set_float32_matmul_precision("high")
+    >>> torch.get_float32_matmul_precision()
+    'high'
+    >>> torch.set_float32_matmul_precision("highest")
+    """
     if precision not in ("highest", "high", "medium"):
         warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the precision stays as it is")
         return
@@ -143,12 +188,22 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def set_warn_always(b: bool):
-    """Give warnings each time that are given once in a process; Python's filters decide what is shown."""
+    """Give warnings each time that are given once in a process; Python's filters decide what is shown.
+
+    >>> torch.set_warn_always(True)
+    >>> torch.is_warn_always_enabled()
+    True
+    >>> torch.set_warn_always(False)
+    """
     once.always = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
-    """What set_warn_always has set."""
+    """What set_warn_always has set.
+
+    >>> torch.is_warn_always_enabled()
+    False
+    """
     return once.always
 
 
@@ -165,7 +220,11 @@ def is_tensor(obj) -> bool:
 
 
 def is_storage(obj) -> bool:
-    """Whether an object is a storage."""
+    """Whether an object is a storage.
+
+    >>> torch.is_storage(torch.ones(2).untyped_storage()), torch.is_storage(torch.ones(2))
+    (True, False)
+    """
     return isinstance(obj, Storage)
 
 
@@ -236,7 +295,11 @@ def is_inference(input):
 
 
 def typename(obj, /) -> str:
-    """The full name of a type or of an object's type: 'torch.FloatTensor'."""
+    """The full name of a type or of an object's type: 'torch.FloatTensor'.
+
+    >>> torch.typename(torch.ones(2)), torch.typename(3)
+    ('torch.FloatTensor', 'int')
+    """
     if isinstance(obj, Tensor):
         return obj.type()
     module = getattr(obj, "__module__", None) or ""
@@ -248,17 +311,29 @@ def typename(obj, /) -> str:
 
 
 def compiled_with_cxx11_abi() -> bool:
-    """True: there is no C++ here that could have been compiled otherwise."""
+    """True: there is no C++ here that could have been compiled otherwise.
+
+    >>> torch.compiled_with_cxx11_abi()
+    True
+    """
     return True
 
 
 def is_vulkan_available() -> bool:
-    """False."""
+    """False.
+
+    >>> torch.is_vulkan_available()
+    False
+    """
     return False
 
 
 def get_device_module(device=None):
-    """torch.cuda or torch.cpu, for a device or the best one there is."""
+    """torch.cuda or torch.cpu, for a device or the best one there is.
+
+    >>> torch.get_device_module("cpu") is torch.cpu
+    True
+    """
     if device is None:
         from .devices import cuda
 
@@ -275,7 +350,13 @@ def get_file_path(*path_components: str) -> str:
 
 
 def set_default_tensor_type(t, /):
-    """Old form of set_default_dtype and set_default_device: 'torch.DoubleTensor'."""
+    """Old form of set_default_dtype and set_default_device: 'torch.DoubleTensor'.
+
+    >>> torch.set_default_tensor_type(torch.DoubleTensor)
+    >>> torch.tensor([1.]).dtype
+    torch.float64
+    >>> torch.set_default_tensor_type(torch.FloatTensor)
+    """
     warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
         "torch.set_default_dtype() and torch.set_default_device() as alternatives."
@@ -300,37 +381,65 @@ def get_default_tensor_type() -> str:
 
 
 def sym_int(a):
-    """int(a), rounded towards zero."""
+    """int(a), rounded towards zero.
+
+    >>> torch.sym_int(2.7), torch.sym_int(-2.7)
+    (2, -2)
+    """
     return builtins.int(a)
 
 
 def sym_float(a):
-    """float(a)."""
+    """float(a).
+
+    >>> torch.sym_float(3)
+    3.0
+    """
     return builtins.float(a)
 
 
 def sym_max(a, b):
-    """max(a, b); a float if one of them is."""
+    """max(a, b); a float if one of them is.
+
+    >>> torch.sym_max(1, 2.0), torch.sym_max(3, 2.0)
+    (2.0, 3.0)
+    """
     found = builtins.max(a, b)
     return builtins.float(found) if isinstance(a, float) or isinstance(b, float) else found
 
 
 def sym_min(a, b):
-    """min(a, b); a float if one of them is."""
+    """min(a, b); a float if one of them is.
+
+    >>> torch.sym_min(1, 2.0)
+    1.0
+    """
     found = builtins.min(a, b)
     return builtins.float(found) if isinstance(a, float) or isinstance(b, float) else found
 
 
 def sym_not(a) -> bool:
-    """not a."""
+    """not a.
+
+    >>> torch.sym_not(True)
+    False
+    """
     return not a
 
 
 def sym_ite(b, t, f):
-    """t if b else f."""
+    """t if b else f.
+
+    >>> torch.sym_ite(True, 1, 2)
+    1
+    """
     return t if b else f
 
 
 def sym_sum(args):
-    """The sum of a sequence."""
+    """The sum of a sequence.
+
+    >>> torch.sym_sum([1, 2, 3])
+    6
+    """
     return builtins.sum(args)

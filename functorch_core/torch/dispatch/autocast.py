@@ -118,7 +118,11 @@ def check_kind(kind) -> str:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether autocast knows a kind of device."""
+    """Whether autocast knows a kind of device.
+
+    >>> torch.amp.is_autocast_available("cpu")
+    True
+    """
     return check_kind(device_type) in KINDS
 
 
@@ -179,7 +183,13 @@ class autocast:
 
 
 def set_autocast_enabled(device_type, enabled: bool | None = None):
-    """Switch autocast for a kind of device, by default 'cuda'."""
+    """Switch autocast for a kind of device, by default 'cuda'.
+
+    >>> torch.set_autocast_enabled("cpu", True)
+    >>> torch.is_autocast_enabled("cpu")
+    True
+    >>> torch.set_autocast_enabled("cpu", False)
+    """
     kind, on = ("cuda", device_type) if enabled is None else (check_kind(device_type), enabled)
     before, state.enabled[kind] = state.enabled.get(kind, False), bool(on)
     with _lock:
@@ -193,61 +203,112 @@ _lock = threading.Lock()
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether autocast is on for a kind of device."""
+    """Whether autocast is on for a kind of device.
+
+    >>> torch.is_autocast_enabled("cpu")
+    False
+    >>> with torch.autocast("cpu"):
+    ...     torch.is_autocast_enabled("cpu")
+    True
+    """
     return state.enabled.get(check_kind(device_type), False)
 
 
 def get_autocast_dtype(device_type: str) -> _types.dtype:
-    """The low precision of a kind of device."""
+    """The low precision of a kind of device.
+
+    >>> torch.get_autocast_dtype("cpu")
+    torch.bfloat16
+    """
     return dtype_of(check_kind(device_type))
 
 
 def set_autocast_dtype(device_type: str, dtype: _types.dtype):
-    """Change the low precision of a kind of device."""
+    """Change the low precision of a kind of device.
+
+    >>> torch.set_autocast_dtype("cpu", torch.bfloat16)
+    >>> torch.get_autocast_dtype("cpu")
+    torch.bfloat16
+    """
     state.dtypes[check_kind(device_type)] = dtype
 
 
 def is_autocast_cache_enabled() -> bool:
-    """What cache_enabled says; casts are not cached here, they fuse with what uses them."""
+    """What cache_enabled says; casts are not cached here, they fuse with what uses them.
+
+    >>> torch.is_autocast_cache_enabled()
+    True
+    """
     return state.cache
 
 
 def set_autocast_cache_enabled(enabled: bool):
-    """Accepted; casts are not cached here."""
+    """Accepted; casts are not cached here.
+
+    >>> torch.set_autocast_cache_enabled(True)
+    """
     state.cache = bool(enabled)
 
 
 def clear_autocast_cache():
-    """No effect: casts are not cached here."""
+    """No effect: casts are not cached here.
+
+    >>> torch.clear_autocast_cache()
+    """
 
 
 def get_autocast_gpu_dtype() -> _types.dtype:
-    """The low precision of the GPU."""
+    """The low precision of the GPU.
+
+    >>> torch.get_autocast_gpu_dtype()
+    torch.float16
+    """
     return dtype_of("cuda")
 
 
 def get_autocast_cpu_dtype() -> _types.dtype:
-    """The low precision of the CPU."""
+    """The low precision of the CPU.
+
+    >>> torch.get_autocast_cpu_dtype()
+    torch.bfloat16
+    """
     return dtype_of("cpu")
 
 
 def set_autocast_gpu_dtype(dtype: _types.dtype):
-    """Change the low precision of the GPU."""
+    """Change the low precision of the GPU.
+
+    >>> torch.set_autocast_gpu_dtype(torch.float16)
+    """
     state.dtypes["cuda"] = dtype
 
 
 def set_autocast_cpu_dtype(dtype: _types.dtype):
-    """Change the low precision of the CPU."""
+    """Change the low precision of the CPU.
+
+    >>> torch.set_autocast_cpu_dtype(torch.bfloat16)
+    """
     state.dtypes["cpu"] = dtype
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """Whether autocast is on for the CPU."""
+    """Whether autocast is on for the CPU.
+
+    >>> with torch.autocast("cpu"):
+    ...     torch.is_autocast_cpu_enabled()
+    True
+    """
     return is_autocast_enabled("cpu")
 
 
 def set_autocast_cpu_enabled(enabled: bool):
-    """Switch autocast for the CPU."""
+    """Switch autocast for the CPU.
+
+    >>> torch.set_autocast_cpu_enabled(True)
+    >>> torch.is_autocast_cpu_enabled()
+    True
+    >>> torch.set_autocast_cpu_enabled(False)
+    """
     set_autocast_enabled("cpu", enabled)
 
 
@@ -265,7 +326,21 @@ TORCH_NAMES = (
 
 def custom_fwd(fwd=None, *, device_type: str = "cuda", cast_inputs=None):
     """Decorator of autograd.Function.forward: with cast_inputs, floating inputs are cast to it and
-    autocast is off inside; backward decorated with custom_bwd runs under the same autocast."""
+    autocast is off inside; backward decorated with custom_bwd runs under the same autocast.
+
+    >>> class Double(torch.autograd.Function):
+    ...   @staticmethod
+    ...   @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+    ...   def forward(ctx, x):
+    ...     return 2 * x
+    ...   @staticmethod
+    ...   @torch.amp.custom_bwd(device_type="cpu")
+    ...   def backward(ctx, g):
+    ...     return 2 * g
+    >>> with torch.autocast("cpu"):
+    ...   Double.apply(torch.ones(2, dtype=torch.bfloat16)).dtype
+    torch.float32
+    """
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -294,7 +369,22 @@ def _cast_inputs(x, dtype):
 
 
 def custom_bwd(bwd=None, *, device_type: str = "cuda"):
-    """Decorator of autograd.Function.backward: see custom_fwd."""
+    """Decorator of autograd.Function.backward: see custom_fwd.
+
+    >>> class Double(torch.autograd.Function):
+    ...   @staticmethod
+    ...   @torch.amp.custom_fwd(device_type="cpu")
+    ...   def forward(ctx, x):
+    ...     return 2 * x
+    ...   @staticmethod
+    ...   @torch.amp.custom_bwd(device_type="cpu")
+    ...   def backward(ctx, g):
+    ...     return 2 * g
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> Double.apply(x).sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
 

@@ -39,7 +39,11 @@ SIZES = (
 
 def grad_and_value(func: Callable, argnums=0, has_aux: bool = False) -> Callable:
     """A function that returns (gradient, value) of `func`, which returns a scalar tensor (and,
-    with has_aux, something else: then (gradient, (value, aux)))."""
+    with has_aux, something else: then (gradient, (value, aux))).
+
+    >>> torch.func.grad_and_value(lambda x: (x ** 2).sum())(torch.tensor([1., 2.]))
+    (tensor([2., 4.]), tensor(5.))
+    """
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
@@ -258,7 +262,12 @@ def _primal(x, depth: int):
 
 def linearize(func: Callable, *primals):
     """(output, jvp_fn): jvp_fn maps tangents of the primals to the tangent of the output, at these
-    primals."""
+    primals.
+
+    >>> output, jvp_fn = torch.func.linearize(lambda x: x ** 2, torch.tensor(3.))
+    >>> output, jvp_fn(torch.tensor(1.))
+    (tensor(9.), tensor(6.))
+    """
     output = func(*primals)
     _flat_tensors(output, "linearize(f, *primals)")
     spec = tree_flatten(primals)[1]

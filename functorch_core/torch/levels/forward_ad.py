@@ -24,14 +24,27 @@ _depths: set[int] = set()
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A primal and its tangent (None if it has none)."""
+    """A primal and its tangent (None if it has none).
+
+    >>> import torch.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...   fwAD.unpack_dual(fwAD.make_dual(torch.tensor(1.), torch.tensor(2.))).tangent
+    tensor(2.)
+    """
 
     primal: object
     tangent: object
 
 
 def enter_dual_level() -> int:
-    """Enter forward mode; RuntimeError if it is on."""
+    """Enter forward mode; RuntimeError if it is on.
+
+    >>> import torch.autograd.forward_ad as fwAD
+    >>> level = fwAD.enter_dual_level()
+    >>> fwAD.unpack_dual(fwAD.make_dual(torch.tensor(3.), torch.tensor(1.)) ** 2).tangent
+    tensor(6.)
+    >>> fwAD.exit_dual_level(level=level)
+    """
     if _entered:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     context = enter("jvp")
@@ -42,7 +55,12 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None):
-    """Leave forward mode; the tangents made in it are gone."""
+    """Leave forward mode; the tangents made in it are gone.
+
+    >>> import torch.autograd.forward_ad as fwAD
+    >>> level = fwAD.enter_dual_level()
+    >>> fwAD.exit_dual_level(level=level)
+    """
     if not _entered:
         raise RuntimeError("Dual level must be a positive number.")
     if level is not None and level != 0:
@@ -88,7 +106,14 @@ class dual_level:
 
 
 def make_dual(tensor, tangent, *, level: int | None = None):
-    """A dual tensor of a primal and a tangent of its shape."""
+    """A dual tensor of a primal and a tangent of its shape.
+
+    >>> import torch.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...   y = fwAD.make_dual(torch.tensor(3.), torch.tensor(1.)) ** 2
+    ...   fwAD.unpack_dual(y).tangent
+    tensor(6.)
+    """
     depth = _depth()
     if depth is None:
         raise RuntimeError(NO_LEVEL)
@@ -105,7 +130,14 @@ def make_dual(tensor, tangent, *, level: int | None = None):
 
 
 def unpack_dual(tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The primal and the tangent of a dual tensor; the tangent of another is None."""
+    """The primal and the tangent of a dual tensor; the tangent of another is None.
+
+    >>> import torch.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...   primal, tangent = fwAD.unpack_dual(fwAD.make_dual(torch.tensor(3.), torch.tensor(1.)))
+    ...   primal, tangent
+    (tensor(3.), tensor(1.))
+    """
     depth = _depth()
     if depth is None or level is not None and level < 0:
         return UnpackedDualTensor(tensor, None)

@@ -86,7 +86,21 @@ __getattr__ = _missing.getter(__name__)
 
 
 class FunctionCtx:
-    """What forward and backward of a Function share."""
+    """What forward and backward of a Function share.
+
+    >>> class Scale(torch.autograd.Function):
+    ...   @staticmethod
+    ...   def forward(ctx, x, factor):
+    ...     ctx.factor = factor
+    ...     return x * factor
+    ...   @staticmethod
+    ...   def backward(ctx, g):
+    ...     return g * ctx.factor, None
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> Scale.apply(x, 3.).sum().backward()
+    >>> x.grad
+    tensor([3., 3.])
+    """
 
     __module__ = "torch.autograd.function"
 
@@ -126,7 +140,12 @@ class FunctionCtx:
 
 
 class BackwardCFunction(Node, FunctionCtx):
-    """The node of a Function call, and its ctx."""
+    """The node of a Function call, and its ctx.
+
+    >>> from torch.autograd.function import BackwardCFunction
+    >>> issubclass(BackwardCFunction, object)
+    True
+    """
 
     __module__ = "torch.autograd.function"
     _forward_cls: type
@@ -365,7 +384,11 @@ def _give(i: int, node: BackwardCFunction, packed: Packed):
 
 
 class FunctionMeta(type):
-    """Gives every Function its class of nodes."""
+    """Gives every Function its class of nodes.
+
+    >>> isinstance(torch.autograd.Function, torch.autograd.function.FunctionMeta)
+    True
+    """
 
     def __init__(cls, name, bases, attrs):
         cls._backward_cls = type(
@@ -623,7 +646,21 @@ class ErrorNode(Node):
 
 
 def once_differentiable(fn):
-    """Decorator of backward: what it computes cannot be differentiated again."""
+    """Decorator of backward: what it computes cannot be differentiated again.
+
+    >>> class Square(torch.autograd.Function):
+    ...   @staticmethod
+    ...   def forward(ctx, x):
+    ...     ctx.save_for_backward(x)
+    ...     return x * x
+    ...   @staticmethod
+    ...   @torch.autograd.function.once_differentiable
+    ...   def backward(ctx, g):
+    ...     return 2 * g * ctx.saved_tensors[0]
+    >>> x = torch.tensor(3., requires_grad=True)
+    >>> torch.autograd.grad(Square.apply(x), x)
+    (tensor(6.),)
+    """
 
     @functools.wraps(fn)
     def wrapper(ctx, *args):
@@ -648,7 +685,11 @@ def _stopped(node: ErrorNode, i: int, y):
 
 
 class InplaceFunction(Function):
-    """Kept for old code: a Function with an `inplace` flag."""
+    """Kept for old code: a Function with an `inplace` flag.
+
+    >>> issubclass(torch.autograd.function.InplaceFunction, torch.autograd.Function)
+    True
+    """
 
     __module__ = "torch.autograd.function"
 
@@ -659,7 +700,11 @@ class InplaceFunction(Function):
 
 class NestedIOFunction(Function):
     """A Function whose inputs and outputs are nested lists and tuples of tensors: implement
-    forward_extended(*nested) and backward_extended(*nested grads)."""
+    forward_extended(*nested) and backward_extended(*nested grads).
+
+    >>> issubclass(torch.autograd.NestedIOFunction, torch.autograd.Function)
+    True
+    """
 
     __module__ = "torch.autograd.function"
 

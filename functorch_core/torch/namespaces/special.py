@@ -54,13 +54,21 @@ from ..tensors.active import overridable
 
 @overridable
 def softmax(input, dim, *, dtype=None):
-    """exp(input) over its sum along dim."""
+    """exp(input) over its sum along dim.
+
+    >>> torch.special.softmax(torch.zeros(4), 0)
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
     return _registry["softmax"](input, dim, dtype=dtype)
 
 
 @overridable
 def log_softmax(input, dim, *, dtype=None):
-    """The logarithm of softmax along dim."""
+    """The logarithm of softmax along dim.
+
+    >>> torch.special.log_softmax(torch.zeros(4), 0)
+    tensor([-1.3863, -1.3863, -1.3863, -1.3863])
+    """
     return _registry["log_softmax"](input, dim, dtype=dtype)
 
 

@@ -37,6 +37,9 @@ def while_loop(cond_fn, body_fn, carried_inputs):
     """carried = body_fn(*carried) as long as cond_fn(*carried); the last carried, a tuple.
 
     It is Python's while here, as cond is Python's if.
+
+    >>> torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), torch.tensor(1.)))
+    (tensor(3), tensor(8.))
     """
     if not callable(cond_fn) or not callable(body_fn):
         raise RuntimeError("Expect cond_fn and body_fn to be callable.")

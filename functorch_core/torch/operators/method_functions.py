@@ -34,7 +34,11 @@ def _running_with_deploy() -> bool:
 
 
 def is_distributed(input) -> bool:
-    """False."""
+    """False.
+
+    >>> torch.is_distributed(torch.ones(2))
+    False
+    """
     return False
 
 
@@ -48,12 +52,22 @@ def is_same_size(input, other) -> bool:
 
 
 def dsmm(input, mat2):
-    """The product of a sparse matrix with a dense one: mm."""
+    """The product of a sparse matrix with a dense one: mm.
+
+    >>> torch.dsmm(torch.eye(2).to_sparse(), torch.tensor([[1., 2.], [3., 4.]]))
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
     return input.mm(mat2)
 
 
 def norm_except_dim(v, pow: int = 2, dim: int = 0):
-    """The norms over all dimensions but one, which stay with one element; over all for dim=-1."""
+    """The norms over all dimensions but one, which stay with one element; over all for dim=-1.
+
+    >>> torch.norm_except_dim(torch.tensor([[3., 4.], [6., 8.]]), 2, 0)
+    tensor([[ 5.],
+            [10.]])
+    """
     if dim == -1:
         return v.norm(pow)
     dims = [d for d in range(v.ndim) if d != dim]
@@ -61,7 +75,11 @@ def norm_except_dim(v, pow: int = 2, dim: int = 0):
 
 
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
-    """rrelu in place."""
+    """rrelu in place.
+
+    >>> torch.rrelu_(torch.tensor([-2., 3.]), 0.25, 0.75)
+    tensor([-1.,  3.])
+    """
     return input.copy_(torch_rrelu(input, lower, upper, training, generator))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import namedtuple
 
 
-def _named(name: str, *fields: str) -> type:
-    """A named tuple class that prints as PyTorch's."""
+def _named(name: str, *fields: str, arguments: str = "x") -> type:
+    """A named tuple class that prints as PyTorch's; the op is called with `arguments` in its example."""
     base = namedtuple(name, fields)
 
     def __repr__(self):
@@ -14,24 +14,30 @@ def _named(name: str, *fields: str) -> type:
         return f"torch.return_types.{name}(\n{parts})"
 
     members = {"__slots__": (), "__module__": "torch.return_types", "__repr__": __repr__, "__str__": __repr__}
-    members["__doc__"] = f"What {name} returns: a named tuple ({', '.join(fields)})."
+    call = f"torch.{name.replace('linalg_', 'linalg.')}({arguments})"
+    members["__doc__"] = f"""What {name} returns: a named tuple ({", ".join(fields)}).
+
+    >>> x = torch.eye(2)
+    >>> isinstance({call}, torch.return_types.{name})
+    True
+    """
     return type(name, (base,), members)
 
 
 aminmax = _named("aminmax", "min", "max")
-cummax = _named("cummax", "values", "indices")
-cummin = _named("cummin", "values", "indices")
+cummax = _named("cummax", "values", "indices", arguments="x, 0")
+cummin = _named("cummin", "values", "indices", arguments="x, 0")
 frexp = _named("frexp", "mantissa", "exponent")
-histogram = _named("histogram", "hist", "bin_edges")
-histogramdd = _named("histogramdd", "hist", "bin_edges")
-kthvalue = _named("kthvalue", "values", "indices")
-max = _named("max", "values", "indices")
-median = _named("median", "values", "indices")
-min = _named("min", "values", "indices")
+histogram = _named("histogram", "hist", "bin_edges", arguments="x, 2")
+histogramdd = _named("histogramdd", "hist", "bin_edges", arguments="x, [2, 2]")
+kthvalue = _named("kthvalue", "values", "indices", arguments="x, 1")
+max = _named("max", "values", "indices", arguments="x, 0")
+median = _named("median", "values", "indices", arguments="x, 0")
+min = _named("min", "values", "indices", arguments="x, 0")
 mode = _named("mode", "values", "indices")
-nanmedian = _named("nanmedian", "values", "indices")
+nanmedian = _named("nanmedian", "values", "indices", arguments="x, 0")
 sort = _named("sort", "values", "indices")
-topk = _named("topk", "values", "indices")
+topk = _named("topk", "values", "indices", arguments="x, 1")
 
 # ---- linear algebra ----------------------------------------------------------------------------------
 
@@ -42,16 +48,16 @@ linalg_eigh = _named("linalg_eigh", "eigenvalues", "eigenvectors")
 linalg_inv_ex = _named("linalg_inv_ex", "inverse", "info")
 linalg_ldl_factor = _named("linalg_ldl_factor", "LD", "pivots")
 linalg_ldl_factor_ex = _named("linalg_ldl_factor_ex", "LD", "pivots", "info")
-linalg_lstsq = _named("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
+linalg_lstsq = _named("linalg_lstsq", "solution", "residuals", "rank", "singular_values", arguments="x, x")
 linalg_lu = _named("linalg_lu", "P", "L", "U")
 linalg_lu_factor = _named("linalg_lu_factor", "LU", "pivots")
 linalg_lu_factor_ex = _named("linalg_lu_factor_ex", "LU", "pivots", "info")
 linalg_qr = _named("linalg_qr", "Q", "R")
 linalg_slogdet = _named("linalg_slogdet", "sign", "logabsdet")
-linalg_solve_ex = _named("linalg_solve_ex", "result", "info")
+linalg_solve_ex = _named("linalg_solve_ex", "result", "info", arguments="x, x")
 linalg_svd = _named("linalg_svd", "U", "S", "Vh")
-lu_unpack = _named("lu_unpack", "P", "L", "U")
+lu_unpack = _named("lu_unpack", "P", "L", "U", arguments="*torch.linalg.lu_factor(x)")
 qr = _named("qr", "Q", "R")
 slogdet = _named("slogdet", "sign", "logabsdet")
 svd = _named("svd", "U", "S", "V")
-triangular_solve = _named("triangular_solve", "solution", "cloned_coefficient")
+triangular_solve = _named("triangular_solve", "solution", "cloned_coefficient", arguments="x, x")

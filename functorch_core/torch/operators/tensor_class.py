@@ -62,15 +62,27 @@ class Operations:
         return where_of(condition, self, other)
 
     def searchsorted(self, input, **kwargs) -> Tensor:
-        """Where to insert values into this sorted sequence."""
+        """Where to insert values into this sorted sequence.
+
+        >>> torch.tensor([1, 3, 5]).searchsorted(torch.tensor([3, 4]))
+        tensor([1, 2])
+        """
         return searchsorted(self, input, **kwargs)
 
     def polygamma(self, n: int) -> Tensor:
-        """The n-th derivative of digamma, elementwise."""
+        """The n-th derivative of digamma, elementwise.
+
+        >>> torch.tensor([1., 2.]).polygamma(1)
+        tensor([1.6449, 0.6449])
+        """
         return polygamma(n, self)
 
     def polygamma_(self, n: int) -> Tensor:
-        """polygamma in place."""
+        """polygamma in place.
+
+        >>> torch.tensor([1., 2.]).polygamma_(1)
+        tensor([1.6449, 0.6449])
+        """
         return assign(self, fitted(self, polygamma(n, self)), op="polygamma")
 
 

@@ -15,17 +15,37 @@ UNKNOWN = (
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether backward passes are watched."""
+    """Whether backward passes are watched.
+
+    >>> torch.is_anomaly_enabled()
+    False
+    >>> with torch.autograd.set_detect_anomaly(True):
+    ...     torch.is_anomaly_enabled()
+    True
+    """
     return state.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether a NaN in a backward pass is an error while they are watched."""
+    """Whether a NaN in a backward pass is an error while they are watched.
+
+    >>> torch.is_anomaly_check_nan_enabled()
+    True
+    """
     return state.check_nan
 
 
 class set_detect_anomaly:
-    """Switch anomaly detection on or off; a context that restores the setting."""
+    """Switch anomaly detection on or off; a context that restores the setting.
+
+    >>> x = torch.tensor(0., requires_grad=True)
+    >>> with torch.autograd.set_detect_anomaly(True):
+    ...     try:
+    ...         (x / x).backward()
+    ...     except RuntimeError as error:
+    ...         print(error)
+    Function 'DivBackward0' returned nan values in its 1th output.
+    """
 
     __module__ = "torch.autograd.anomaly_mode"
 

@@ -17,7 +17,12 @@ from .saved import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 
 class Node(abc.ABC):
-    """What grad_fn is an instance of."""
+    """What grad_fn is an instance of.
+
+    >>> y = torch.ones(2, requires_grad=True) * 2
+    >>> isinstance(y.grad_fn, torch.autograd.graph.Node), y.grad_fn.name()
+    (True, 'MulBackward0')
+    """
 
     @abc.abstractmethod
     def name(self) -> str:
@@ -45,7 +50,12 @@ Node.register(_Node)
 
 
 class GradientEdge(NamedTuple):
-    """A place of the tape: an output of a node; an input of autograd.grad and backward."""
+    """A place of the tape: an output of a node; an input of autograd.grad and backward.
+
+    >>> y = torch.ones(2, requires_grad=True) * 2
+    >>> torch.autograd.graph.GradientEdge(y.grad_fn, 0).output_nr
+    0
+    """
 
     node: _Node
     output_nr: int
@@ -53,7 +63,12 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor) -> GradientEdge:
-    """The edge of a tensor; RuntimeError if it does not require grad."""
+    """The edge of a tensor; RuntimeError if it does not require grad.
+
+    >>> x = torch.tensor(3., requires_grad=True)
+    >>> torch.autograd.grad(x * 2, torch.autograd.graph.get_gradient_edge(x))
+    (tensor(2.),)
+    """
     edge = tensor._edge()
     if edge is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
@@ -61,7 +76,13 @@ def get_gradient_edge(tensor) -> GradientEdge:
 
 
 def increment_version(tensors):
-    """Note a write to tensors (or one) that the library did not see."""
+    """Note a write to tensors (or one) that the library did not see.
+
+    >>> x = torch.ones(2)
+    >>> torch.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
     for x in (tensors,) if isinstance(tensors, Tensor) else tensors:
         if x._view is None:
             x._own_version += 1
@@ -94,7 +115,13 @@ class _MultiHandle:
 
 def register_multi_grad_hook(tensors: Sequence, fn: Callable, *, mode: str = "all"):
     """Call fn(grads) when the gradients of all tensors are known (None for those that get none),
-    or, with mode 'any', fn(grad) for the first. Returns a handle."""
+    or, with mode 'any', fn(grad) for the first. Returns a handle.
+
+    >>> a, b = torch.tensor(1., requires_grad=True), torch.tensor(2., requires_grad=True)
+    >>> handle = torch.autograd.graph.register_multi_grad_hook([a, b], lambda grads: print(grads))
+    >>> (a * b).backward()
+    [tensor(2.), tensor(1.)]
+    """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     hook = _AllHook(tensors, fn) if mode == "all" else _AnyHook(fn)
@@ -236,7 +263,10 @@ def allow_mutation_on_saved_tensors():
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool):
-    """Accepted for compatibility: there are no streams."""
+    """Accepted for compatibility: there are no streams.
+
+    >>> torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
+    """
 
 
 __all__ = [

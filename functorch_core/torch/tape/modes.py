@@ -214,7 +214,11 @@ class inference_mode(_Mode):
 
 
 class set_multithreading_enabled(_Mode):
-    """Accepted for compatibility: backward passes run in the calling thread."""
+    """Accepted for compatibility: backward passes run in the calling thread.
+
+    >>> with torch.autograd.set_multithreading_enabled(False):
+    ...   torch.ones(1, requires_grad=True).sum().backward()
+    """
 
     __module__ = "torch.autograd.grad_mode"
 

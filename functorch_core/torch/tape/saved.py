@@ -106,7 +106,14 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Context: tensors saved for backward wait on the CPU."""
+    """Context: tensors saved for backward wait on the CPU.
+
+    >>> x = torch.tensor(3., requires_grad=True)
+    >>> with torch.autograd.graph.save_on_cpu():
+    ...   y = x * x
+    >>> torch.autograd.grad(y, x)
+    (tensor(6.),)
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
         def to_cpu(tensor):
@@ -122,7 +129,11 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str):
-    """Context: saved_tensors_hooks raises RuntimeError(error_message)."""
+    """Context: saved_tensors_hooks raises RuntimeError(error_message).
+
+    >>> with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
+    ...   y = torch.ones(2, requires_grad=True) * 2
+    """
     if state.saved_hooks:
         raise RuntimeError(error_message)
     before, state.hooks_disabled = state.hooks_disabled, error_message

@@ -94,7 +94,12 @@ class _UserAttributes(dict):
 
 
 class Tensor(_Instance):
-    """A multi-dimensional array of elements of one dtype, as torch.Tensor."""
+    """A multi-dimensional array of elements of one dtype, as torch.Tensor.
+
+    >>> x = torch.Tensor([[1, 2], [3, 4]])
+    >>> x.dtype, x.shape, isinstance(x, torch.Tensor)
+    (torch.float32, torch.Size([2, 2]), True)
+    """
 
     # Defaults of the instance attributes: a fresh result sets only `_value` (and `_ge`).
     _value: Value

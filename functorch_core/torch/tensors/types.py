@@ -39,7 +39,13 @@ def reduce_made(cls: type, args: tuple):
 
 
 class dtype:
-    """The type of a tensor's elements: torch.float32, torch.int64, ..."""
+    """The type of a tensor's elements: torch.float32, torch.int64, ...
+
+    >>> torch.ones(1).dtype, torch.float64.itemsize, torch.int8.is_floating_point
+    (torch.float32, 8, False)
+    >>> isinstance(torch.int64, torch.dtype)
+    True
+    """
 
     __slots__ = ("name", "numpy", "is_floating_point", "is_complex", "is_signed", "itemsize", "category")
     __module__ = "torch"
@@ -213,7 +219,13 @@ defaults = _Defaults()
 
 
 def set_default_dtype(d: dtype, /):
-    """The dtype of floating literals and factories from now on (float16, bfloat16, 32 or 64)."""
+    """The dtype of floating literals and factories from now on (float16, bfloat16, 32 or 64).
+
+    >>> torch.set_default_dtype(torch.float64)
+    >>> torch.tensor([1.]).dtype
+    torch.float64
+    >>> torch.set_default_dtype(torch.float32)
+    """
     if not isinstance(d, dtype):
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
@@ -319,12 +331,22 @@ CPU = device("cpu")
 
 
 def set_default_device(d):
-    """The device of factories from now on; None is the CPU."""
+    """The device of factories from now on; None is the CPU.
+
+    >>> torch.set_default_device("meta")
+    >>> torch.ones(2).device
+    device(type='meta')
+    >>> torch.set_default_device(None)
+    """
     defaults.device = None if d is None else device(d)
 
 
 def get_default_device() -> device:
-    """The device of factories."""
+    """The device of factories.
+
+    >>> torch.get_default_device()
+    device(type='cpu')
+    """
     return defaults.device or CPU
 
 
@@ -344,7 +366,11 @@ class _Named:
 
 
 class layout(_Named):
-    """How elements lie in memory: torch.strided."""
+    """How elements lie in memory: torch.strided.
+
+    >>> torch.ones(1).layout, isinstance(torch.strided, torch.layout)
+    (torch.strided, True)
+    """
 
     __slots__ = ()
     __module__ = "torch"
@@ -357,14 +383,22 @@ class layout(_Named):
 
 
 class qscheme(_Named):
-    """How quantized elements stand for numbers: torch.per_tensor_affine. No tensors are quantized here."""
+    """How quantized elements stand for numbers: torch.per_tensor_affine. No tensors are quantized here.
+
+    >>> isinstance(torch.per_tensor_affine, torch.qscheme)
+    True
+    """
 
     __slots__ = ()
     __module__ = "torch"
 
 
 class memory_format(_Named):
-    """torch.contiguous_format, channels_last, channels_last_3d, preserve_format."""
+    """torch.contiguous_format, channels_last, channels_last_3d, preserve_format.
+
+    >>> torch.ones(1, 2, 3, 3).contiguous(memory_format=torch.channels_last).stride()
+    (18, 1, 6, 2)
+    """
 
     __slots__ = ()
     __module__ = "torch"

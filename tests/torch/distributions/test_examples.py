@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from functorch_core import torch
+from tests.nn.test_docs import torch_is_ours
 
 from ..agree import reference
 
@@ -25,8 +26,9 @@ def test_examples(name):
     finder = doctest.DocTestFinder(exclude_empty=True)
     runner = doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
     report = []
-    for test in finder.find(module, globs={"torch": torch}):
-        runner.run(test, out=report.append)
+    with torch_is_ours():
+        for test in finder.find(module, globs={"torch": torch}):
+            runner.run(test, out=report.append)
     assert not runner.failures, "".join(report)
 
 

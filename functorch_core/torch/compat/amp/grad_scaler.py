@@ -19,7 +19,12 @@ ALREADY = {
 
 
 class OptState(enum.Enum):
-    """What has been done for an optimizer since the last update()."""
+    """What has been done for an optimizer since the last update().
+
+    >>> from torch.amp.grad_scaler import OptState
+    >>> OptState.READY.name
+    'READY'
+    """
 
     READY = 0
     UNSCALED = 1

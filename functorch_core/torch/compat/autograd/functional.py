@@ -192,12 +192,20 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 
 def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """(output, v @ Hessian) of a function with a scalar output."""
+    """(output, v @ Hessian) of a function with a scalar output.
+
+    >>> torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), torch.tensor([1., 2.]), torch.tensor([1., 0.]))
+    (tensor(9.), tensor([6., 0.]))
+    """
     return _hessian_product(func, inputs, v, create_graph, strict, "vhp")
 
 
 def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """(output, Hessian @ v) of a function with a scalar output; see vhp, which is the same."""
+    """(output, Hessian @ v) of a function with a scalar output; see vhp, which is the same.
+
+    >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), torch.tensor([1., 2.]), torch.tensor([1., 0.]))
+    (tensor(9.), tensor([6., 0.]))
+    """
     return _hessian_product(func, inputs, v, create_graph, strict, "hvp")
 
 

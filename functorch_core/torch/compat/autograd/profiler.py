@@ -160,25 +160,45 @@ class _Nothing:
 
 
 class emit_nvtx(_Nothing):
-    """Context: accepted; no NVTX ranges are written."""
+    """Context: accepted; no NVTX ranges are written.
+
+    >>> with torch.autograd.profiler.emit_nvtx(enabled=False):
+    ...   y = torch.ones(2) * 2
+    """
 
 
 class emit_itt(_Nothing):
-    """Context: accepted; no ITT ranges are written."""
+    """Context: accepted; no ITT ranges are written.
+
+    >>> with torch.autograd.profiler.emit_itt(enabled=False):
+    ...   y = torch.ones(2) * 2
+    """
 
 
 def load_nvprof(path: str) -> EventList:
-    """Not implemented."""
+    """Not implemented.
+
+    >>> callable(torch.autograd.profiler.load_nvprof)
+    True
+    """
     raise NotImplementedError("load_nvprof: nvprof databases cannot be read")
 
 
 def parse_nvprof_trace(path: str) -> EventList:
-    """Not implemented."""
+    """Not implemented.
+
+    >>> callable(torch.autograd.profiler.parse_nvprof_trace)
+    True
+    """
     raise NotImplementedError("parse_nvprof_trace: nvprof databases cannot be read")
 
 
 class EnforceUnique:
-    """Raises RuntimeError when a key is seen twice."""
+    """Raises RuntimeError when a key is seen twice.
+
+    >>> seen = torch.autograd.profiler.EnforceUnique()
+    >>> seen.see("a")
+    """
 
     def __init__(self):
         self.seen: set = set()
@@ -191,7 +211,15 @@ class EnforceUnique:
 
 
 class KinetoStepTracker:
-    """Counts steps of several callers; the current step is the largest count."""
+    """Counts steps of several callers; the current step is the largest count.
+
+    >>> from torch.autograd.profiler import KinetoStepTracker
+    >>> KinetoStepTracker.init_step_count("example")
+    >>> KinetoStepTracker.increment_step("example") >= 0
+    True
+    >>> KinetoStepTracker.erase_step_count("example")
+    True
+    """
 
     _current_step = 0
     _steps: dict[str, int] = {}

@@ -17,7 +17,11 @@ MAGNITUDES = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 
 
 class Interval:
-    """A span of time, in microseconds."""
+    """A span of time, in microseconds.
+
+    >>> torch.autograd.profiler_util.Interval(1.0, 3.0).elapsed_us()
+    2.0
+    """
 
     def __init__(self, start: float, end: float):
         self.start, self.end = start, end
@@ -28,7 +32,12 @@ class Interval:
 
 
 class Kernel(NamedTuple):
-    """A device kernel."""
+    """A device kernel.
+
+    >>> from torch.autograd.profiler_util import Kernel
+    >>> Kernel(name="gemm", device=0, duration=3).duration
+    3
+    """
 
     name: str
     device: int
@@ -47,7 +56,12 @@ class MemRecordsAcc:
 
 
 class StringTable(defaultdict):
-    """Strings by themselves."""
+    """Strings by themselves.
+
+    >>> from torch.autograd.profiler_util import StringTable
+    >>> StringTable()["aten::add"]
+    'aten::add'
+    """
 
     def __missing__(self, key):
         self[key] = key
@@ -66,7 +80,13 @@ def _text(time: str):
 
 
 class FormattedTimesMixin:
-    """Times per call, and all times as text, of what has totals and a count."""
+    """Times per call, and all times as text, of what has totals and a count.
+
+    >>> with torch.profiler.profile() as prof:
+    ...   y = torch.ones(2).sin()
+    >>> isinstance(prof.key_averages()[0].cpu_time_str, str)
+    True
+    """
 
     cpu_time, device_time = _average("cpu_time_total"), _average("device_time_total")
     cuda_time = device_time
@@ -169,7 +189,13 @@ SUMS = (
 
 
 class FunctionEventAvg(FormattedTimesMixin):
-    """All ranges of one name together, or of one name and equal shapes or stacks."""
+    """All ranges of one name together, or of one name and equal shapes or stacks.
+
+    >>> with torch.profiler.profile() as prof:
+    ...   for _ in range(3): y = torch.ones(2).sin()
+    >>> [event.count for event in prof.key_averages() if event.key == "aten::sin"]
+    [3]
+    """
 
     def __init__(self):
         self.key = self.input_shapes = self.stack = self.scope = self.use_device = None
@@ -203,7 +229,13 @@ class FunctionEventAvg(FormattedTimesMixin):
 
 
 class EventList(list):
-    """Ranges in the order in which they began, or averages of them."""
+    """Ranges in the order in which they began, or averages of them.
+
+    >>> with torch.profiler.profile() as prof:
+    ...   y = torch.ones(2).sin()
+    >>> type(prof.events()).__name__, len(prof.events()) > 0
+    ('EventList', True)
+    """
 
     supported_export_stacks_metrics = ("self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total")
 

@@ -35,6 +35,10 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     program. So `mode`, `options`, `dynamic` and PyTorch's own backends change nothing. With
     `fullgraph` a branch on a tensor's value is an error, at the first call with inputs of some shapes.
     A function as `backend` gets a graph (torch.fx.GraphModule) and example inputs, and returns what is called.
+
+    >>> f = torch.compile(lambda x: x.sin() + 1)
+    >>> f(torch.zeros(2))
+    tensor([1., 1.])
     """
     given = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": backend, "mode": mode, "options": options}
     if mode is not None and options is not None:
@@ -55,7 +59,14 @@ MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "ma
 
 
 def disable(fn=None, recursive=True, *, reason=None):
-    """The function itself; also usable as a decorator with arguments."""
+    """The function itself; also usable as a decorator with arguments.
+
+    >>> @torch.compiler.disable
+    ... def f(x):
+    ...   return x + 1
+    >>> f(torch.zeros(2))
+    tensor([1., 1.])
+    """
     return fn if fn is not None else lambda fn: fn
 
 
@@ -63,7 +74,11 @@ _disable_dynamo = disable  # torch._disable_dynamo
 
 
 def allow_in_graph(fn):
-    """The function itself."""
+    """The function itself.
+
+    >>> torch.compiler.allow_in_graph(abs)(-2)
+    2
+    """
     return fn
 
 
@@ -76,7 +91,12 @@ def substitute_in_graph(original_fn, **kwargs):
 
 
 def wrap_numpy(fn):
-    """The function on NumPy arrays as a function on tensors."""
+    """The function on NumPy arrays as a function on tensors.
+
+    >>> import numpy as np
+    >>> torch.compiler.wrap_numpy(lambda x: np.cumsum(x))(torch.ones(3))
+    tensor([1., 2., 3.])
+    """
 
     @functools.wraps(fn)
     def wrapped(*args, **kwargs):
@@ -88,7 +108,11 @@ def wrap_numpy(fn):
 
 
 def is_compiling() -> bool:
-    """False: Python always runs."""
+    """False: Python always runs.
+
+    >>> torch.compiler.is_compiling()
+    False
+    """
     return False
 
 
@@ -99,15 +123,26 @@ list_backends = backends.list_backends
 
 
 def reset():
-    """No effect: the engine keeps its programs."""
+    """No effect: the engine keeps its programs.
+
+    >>> torch.compiler.reset()
+    """
 
 
 def cudagraph_mark_step_begin():
-    """No effect."""
+    """No effect.
+
+    >>> torch.compiler.cudagraph_mark_step_begin()
+    """
 
 
 class set_stance:
-    """Context and decorator without effect."""
+    """Context and decorator without effect.
+
+    >>> with torch.compiler.set_stance("force_eager"):
+    ...   torch.compile(lambda x: x + 1)(torch.zeros(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
         self.stance = stance

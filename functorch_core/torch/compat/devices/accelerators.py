@@ -74,7 +74,11 @@ class Stream:
 
 
 class Event:
-    """A moment of a device's work."""
+    """A moment of a device's work.
+
+    >>> torch.Event("cpu").query()
+    True
+    """
 
     __module__ = "torch"
     kind: str | None = None
@@ -169,48 +173,84 @@ class Accelerator:
     # ---- devices
 
     def is_available(self) -> bool:
-        """Whether there is such a device."""
+        """Whether there is such a device.
+
+        >>> torch.cuda.is_available() == (torch.cuda.device_count() > 0)
+        True
+        """
         return bool(devices(self.kind))
 
     def device_count(self) -> int:
-        """How many such devices there are."""
+        """How many such devices there are.
+
+        >>> torch.cuda.device_count() >= 0
+        True
+        """
         return len(devices(self.kind))
 
     def is_initialized(self) -> bool:
-        """Whether the devices are in use."""
+        """Whether the devices are in use.
+
+        >>> isinstance(torch.cuda.is_initialized(), bool)
+        True
+        """
         return self.is_available()
 
     def init(self):
-        """Start using the devices; AssertionError if there is none."""
+        """Start using the devices; AssertionError if there is none.
+
+        >>> if torch.cuda.is_available(): torch.cuda.init()
+        """
         self.require()
 
     def current_device(self) -> int:
-        """The index of the device that 'KIND' without an index means."""
+        """The index of the device that 'KIND' without an index means.
+
+        >>> torch.cuda.current_device() if torch.cuda.is_available() else 0
+        0
+        """
         self.require()
         return self.index
 
     def set_device(self, device):
-        """Change the current device."""
+        """Change the current device.
+
+        >>> if torch.cuda.is_available(): torch.cuda.set_device(0)
+        """
         index = self.index_of(device)
         if index >= 0:
             self.require(index)
             self.index = index
 
     def device_of(self, obj):
-        """Context: the current device is that of a tensor."""
+        """Context: the current device is that of a tensor.
+
+        >>> x = torch.ones(2)
+        >>> with torch.cuda.device_of(x):
+        ...   y = x + 1
+        """
         return self.device(obj.get_device() if getattr(obj, f"is_{self.kind}") else -1)
 
     def synchronize(self, device=None):
-        """Wait until everything asked for is computed."""
+        """Wait until everything asked for is computed.
+
+        >>> if torch.cuda.is_available(): torch.cuda.synchronize()
+        """
         self.require(self.index_of(device))
         synchronize(_types.device(self.kind, self.index_of(device)))
 
     def get_device_name(self, device=None) -> str:
-        """The name of the hardware."""
+        """The name of the hardware.
+
+        >>> name = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+        """
         return self.require(self.index_of(device)).kind
 
     def get_device_properties(self, device=None):
-        """Name, compute capability, memory and processor count of a device."""
+        """Name, compute capability, memory and processor count of a device.
+
+        >>> if torch.cuda.is_available(): print(torch.cuda.get_device_properties(0).total_memory > 0)
+        """
         found = self.require(self.index_of(device))
         major, minor = self.get_device_capability(device)
         handle = found._handle
@@ -219,33 +259,54 @@ class Accelerator:
         )
 
     def get_device_capability(self, device=None) -> tuple[int, int]:
-        """The compute capability, (9, 0)."""
+        """The compute capability, (9, 0).
+
+        >>> major = torch.cuda.get_device_capability()[0] if torch.cuda.is_available() else 0
+        """
         handle = self.require(self.index_of(device))._handle
         major, _, minor = str(getattr(handle, "compute_capability", "0.0")).partition(".")
         return int(major), int(minor or 0)
 
     def get_arch_list(self) -> list[str]:
-        """The architectures that programs are compiled for: those that are there."""
+        """The architectures that programs are compiled for: those that are there.
+
+        >>> isinstance(torch.cuda.get_arch_list(), list)
+        True
+        """
         return []
 
     def get_gencode_flags(self) -> str:
-        """Flags of a compiler that is not used."""
+        """Flags of a compiler that is not used.
+
+        >>> isinstance(torch.cuda.get_gencode_flags(), str)
+        True
+        """
         return ""
 
     # ---- streams
 
     def current_stream(self, device=None):
-        """The stream in use."""
+        """The stream in use.
+
+        >>> stream = torch.cuda.current_stream() if torch.cuda.is_available() else None
+        """
         self.require(self.index_of(device))
         return self.Stream(_types.device(self.kind, self.index_of(device)))
 
     default_stream = current_stream
 
     def set_stream(self, stream):
-        """No effect: XLA orders the work."""
+        """No effect: XLA orders the work.
+
+        >>> if torch.cuda.is_available(): torch.cuda.set_stream(torch.cuda.current_stream())
+        """
 
     def stream(self, stream):
-        """Context without effect: XLA orders the work."""
+        """Context without effect: XLA orders the work.
+
+        >>> with torch.cuda.stream(None):
+        ...   y = torch.ones(2) + 1
+        """
         return contextlib.nullcontext(stream)
 
     StreamContext = stream
@@ -253,13 +314,23 @@ class Accelerator:
     # ---- memory
 
     def empty_cache(self):
-        """No effect: XLA's allocator keeps no cache that could be given back."""
+        """No effect: XLA's allocator keeps no cache that could be given back.
+
+        >>> torch.cuda.empty_cache()
+        """
 
     def ipc_collect(self):
-        """No effect: memory is not shared between processes."""
+        """No effect: memory is not shared between processes.
+
+        >>> torch.cuda.ipc_collect() if torch.cuda.is_available() else None
+        """
 
     def memory_stats(self, device=None) -> dict:
-        """What the allocator counts, under PyTorch's names; empty without a device."""
+        """What the allocator counts, under PyTorch's names; empty without a device.
+
+        >>> isinstance(torch.cuda.memory_stats(), dict)
+        True
+        """
         if not self.is_available():
             return {}
         found = self.require(self.index_of(device)).memory_stats()
@@ -281,76 +352,126 @@ class Accelerator:
         return self.memory_stats(device).get(name, 0)
 
     def memory_allocated(self, device=None) -> int:
-        """Bytes in use."""
+        """Bytes in use.
+
+        >>> torch.cuda.memory_allocated() >= 0
+        True
+        """
         return self._stat("allocated_bytes.all.current", device)
 
     def max_memory_allocated(self, device=None) -> int:
-        """The most bytes that were in use."""
+        """The most bytes that were in use.
+
+        >>> torch.cuda.max_memory_allocated() >= torch.cuda.memory_allocated()
+        True
+        """
         return self._stat("allocated_bytes.all.peak", device)
 
     def memory_reserved(self, device=None) -> int:
-        """Bytes that the allocator holds."""
+        """Bytes that the allocator holds.
+
+        >>> torch.cuda.memory_reserved() >= 0
+        True
+        """
         return self._stat("reserved_bytes.all.current", device)
 
     def max_memory_reserved(self, device=None) -> int:
-        """The most bytes that the allocator held."""
+        """The most bytes that the allocator held.
+
+        >>> torch.cuda.max_memory_reserved() >= 0
+        True
+        """
         return self._stat("reserved_bytes.all.peak", device)
 
     memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
     def reset_peak_memory_stats(self, device=None):
-        """No effect: XLA's allocator keeps its peak."""
+        """No effect: XLA's allocator keeps its peak.
+
+        >>> if torch.cuda.is_available(): torch.cuda.reset_peak_memory_stats()
+        """
 
     reset_accumulated_memory_stats = reset_peak_memory_stats
     reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
     def mem_get_info(self, device=None) -> tuple[int, int]:
-        """(free, total) bytes."""
+        """(free, total) bytes.
+
+        >>> free, total = torch.cuda.mem_get_info() if torch.cuda.is_available() else (0, 0)
+        >>> free <= total
+        True
+        """
         found = self.require(self.index_of(device)).memory_stats()
         total = found.get("bytes_limit", 0)
         return total - found.get("bytes_in_use", 0), total
 
     def memory_summary(self, device=None, abbreviated=False) -> str:
-        """The counts of memory_stats as lines."""
+        """The counts of memory_stats as lines.
+
+        >>> isinstance(torch.cuda.memory_summary(), str) if torch.cuda.is_available() else True
+        True
+        """
         return "\n".join(f"{k}: {v}" for k, v in self.memory_stats(device).items())
 
     # ---- random numbers: all devices draw from the CPU generator here
 
     def manual_seed(self, seed: int):
-        """Start the generator from a seed; no effect without a device."""
+        """Start the generator from a seed; no effect without a device.
+
+        >>> torch.cuda.manual_seed(0)
+        """
         if self.is_available():
             manual_seed(seed)
 
     manual_seed_all = manual_seed
 
     def seed(self):
-        """Start the generator from a seed that nobody can know."""
+        """Start the generator from a seed that nobody can know.
+
+        >>> if torch.cuda.is_available(): torch.cuda.seed()
+        """
         if self.is_available():
             seed()
 
     seed_all = seed
 
     def initial_seed(self) -> int:
-        """The seed the generator started from."""
+        """The seed the generator started from.
+
+        >>> seed = torch.cuda.initial_seed() if torch.cuda.is_available() else 0
+        """
         self.require()
         return initial_seed()
 
     def get_rng_state(self, device=None):
-        """The state of the generator."""
+        """The state of the generator.
+
+        >>> state = torch.cuda.get_rng_state() if torch.cuda.is_available() else None
+        """
         self.require(self.index_of(device))
         return get_rng_state()
 
     def get_rng_state_all(self) -> list:
-        """The states of the generators of all devices, which are one."""
+        """The states of the generators of all devices, which are one.
+
+        >>> len(torch.cuda.get_rng_state_all()) == torch.cuda.device_count()
+        True
+        """
         return [self.get_rng_state(i) for i in range(self.device_count())]
 
     def set_rng_state(self, new_state, device=None):
-        """Let the generator go on from a state; no effect without a device."""
+        """Let the generator go on from a state; no effect without a device.
+
+        >>> if torch.cuda.is_available(): torch.cuda.set_rng_state(torch.cuda.get_rng_state())
+        """
         if self.is_available():
             set_rng_state(new_state)
 
     def set_rng_state_all(self, new_states):
-        """Let the generator go on from the first of the states."""
+        """Let the generator go on from the first of the states.
+
+        >>> torch.cuda.set_rng_state_all(torch.cuda.get_rng_state_all())
+        """
         for state in list(new_states)[:1]:
             self.set_rng_state(state)
 

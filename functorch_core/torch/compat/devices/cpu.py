@@ -24,41 +24,70 @@ class Stream(_Stream):
 
 
 def is_available() -> bool:
-    """True."""
+    """True.
+
+    >>> torch.cpu.is_available()
+    True
+    """
     return True
 
 
 def is_initialized() -> bool:
-    """True."""
+    """True.
+
+    >>> torch.cpu.is_initialized()
+    True
+    """
     return True
 
 
 def device_count() -> int:
-    """1."""
+    """1.
+
+    >>> torch.cpu.device_count()
+    1
+    """
     return 1
 
 
 def current_device() -> str:
-    """'cpu'."""
+    """'cpu'.
+
+    >>> torch.cpu.current_device()
+    'cpu'
+    """
     return "cpu"
 
 
 def set_device(device):
-    """No effect."""
+    """No effect.
+
+    >>> torch.cpu.set_device("cpu")
+    """
 
 
 def synchronize(device=None):
-    """Compute what is recorded."""
+    """Compute what is recorded.
+
+    >>> torch.cpu.synchronize()
+    """
     _flush("synchronize")
 
 
 def current_stream(device=None) -> Stream:
-    """The only stream."""
+    """The only stream.
+
+    >>> stream = torch.cpu.current_stream()
+    """
     return Stream()
 
 
 def stream(stream):
-    """Context without effect."""
+    """Context without effect.
+
+    >>> with torch.cpu.stream(torch.cpu.current_stream()):
+    ...   y = torch.ones(2) + 1
+    """
     return _contextlib.nullcontext(stream)
 
 
@@ -66,7 +95,11 @@ StreamContext = stream
 
 
 def get_capabilities() -> dict:
-    """What is known of the processor."""
+    """What is known of the processor.
+
+    >>> torch.cpu.get_capabilities() is not None
+    True
+    """
     return {"architecture": platform.machine()}
 
 

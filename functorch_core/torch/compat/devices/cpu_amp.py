@@ -11,7 +11,12 @@ _DEPRECATED = (
 
 
 class autocast(_autocast):
-    """torch.autocast("cpu", ...)."""
+    """torch.autocast("cpu", ...).
+
+    >>> with torch.amp.autocast("cpu"):
+    ...   (torch.ones(2, 2) @ torch.ones(2, 2)).dtype
+    torch.bfloat16
+    """
 
     def __init__(self, enabled=True, dtype=_types.by_name["bfloat16"], cache_enabled=True):
         _warn(_DEPRECATED.format(kind="cpu", name="autocast"), FutureWarning)
@@ -19,7 +24,12 @@ class autocast(_autocast):
 
 
 class GradScaler(_GradScaler):
-    """torch.amp.GradScaler("cpu", ...)."""
+    """torch.amp.GradScaler("cpu", ...).
+
+    >>> scaler = torch.amp.GradScaler("cpu")
+    >>> scaler.get_scale()
+    65536.0
+    """
 
     def __init__(self, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
         _warn(_DEPRECATED.format(kind="cpu", name="GradScaler"), FutureWarning)

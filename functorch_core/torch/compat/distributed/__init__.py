@@ -39,6 +39,7 @@ from .collectives import (
 )
 from .debug import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
 from .device_mesh import DeviceMesh, init_device_mesh
+from .errors import DistBackendError, DistError, DistNetworkError, DistStoreError
 from .group import (
     Backend,
     GroupMember,
@@ -69,21 +70,8 @@ from .group import (
     new_subgroups,
     reduce_op,
 )
-from .stores import DistStoreError, FileStore, HashStore, PrefixStore, Store, TCPStore
+from .stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 
-DistError = type(
-    "DistError",
-    (RuntimeError,),
-    {"__doc__": "An error of processes that work together.", "__module__": "torch.distributed"},
-)
-DistBackendError = type(
-    "DistBackendError", (DistError,), {"__doc__": "An error of the backend.", "__module__": "torch.distributed"}
-)
-DistNetworkError = type(
-    "DistNetworkError",
-    (DistError,),
-    {"__doc__": "A connection to another process failed.", "__module__": "torch.distributed"},
-)
 _all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
 
 __getattr__ = _missing.getter(

@@ -119,7 +119,14 @@ def _root(g: ProcessGroup, given: int | None, in_group: int | None, what: str) -
 
 @compared("tensor", "op")
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
-    """In each process the tensor becomes the sum (or what `op` says) of those of all."""
+    """In each process the tensor becomes the sum (or what `op` says) of those of all.
+
+    >>> import torch.distributed as dist
+    >>> x = torch.tensor([1., 2.]) * (dist.get_rank() + 1)
+    >>> dist.all_reduce(x)
+    >>> x
+    tensor([1., 2.])
+    """
     g = _group(group)
     if g is not None:
         _put(tensor, _reduced(g, _array(tensor, "all_reduce"), op))
@@ -127,7 +134,14 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
 
 
 def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
-    """all_reduce of each tensor."""
+    """all_reduce of each tensor.
+
+    >>> import torch.distributed as dist
+    >>> x = [torch.ones(1), torch.ones(2)]
+    >>> dist.all_reduce_coalesced(x)
+    >>> x
+    [tensor([1.]), tensor([1., 1.])]
+    """
     for tensor in tensors:
         all_reduce(tensor, op, group)
     return _done(tensors, async_op)
@@ -135,7 +149,14 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
 
 @compared("tensor", "dst", "op")
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
-    """all_reduce, of which only the process `dst` keeps the result."""
+    """all_reduce, of which only the process `dst` keeps the result.
+
+    >>> import torch.distributed as dist
+    >>> x = torch.tensor([1., 2.])
+    >>> dist.reduce(x, dst=0)
+    >>> x
+    tensor([1., 2.])
+    """
     g = _group(group)
     if g is not None:
         total = _reduced(g, _array(tensor, "reduce"), op)
@@ -146,7 +167,14 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
 
 @compared("output", "input_list", "op")
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
-    """Process k gets the sum of the k-th tensors of all lists."""
+    """Process k gets the sum of the k-th tensors of all lists.
+
+    >>> import torch.distributed as dist
+    >>> out = torch.zeros(2)
+    >>> dist.reduce_scatter(out, [torch.ones(2) for _ in range(dist.get_world_size())])
+    >>> out
+    tensor([1., 1.])
+    """
     g = _group(group)
     if g is not None:
         _check_list("reduce_scatter", "input_list", input_list, g)
@@ -157,7 +185,14 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
 
 @compared("output", "input", "op")
 def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
-    """Process k gets the k-th part, along the first dimension, of the sum of all inputs."""
+    """Process k gets the k-th part, along the first dimension, of the sum of all inputs.
+
+    >>> import torch.distributed as dist
+    >>> out = torch.zeros(2)
+    >>> dist.reduce_scatter_tensor(out, torch.ones(2 * dist.get_world_size()))
+    >>> out
+    tensor([1., 1.])
+    """
     g = _group(group)
     if g is not None:
         x = _array(input, "reduce_scatter_tensor")
@@ -180,7 +215,14 @@ def _scattered(g: ProcessGroup, rows: np.ndarray, op) -> np.ndarray:
 
 @compared("tensor", "src")
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
-    """In each process the tensor becomes that of the process `src`."""
+    """In each process the tensor becomes that of the process `src`.
+
+    >>> import torch.distributed as dist
+    >>> x = torch.arange(2) if dist.get_rank() == 0 else torch.zeros(2, dtype=torch.int64)
+    >>> dist.broadcast(x, src=0)
+    >>> x
+    tensor([0, 1])
+    """
     g = _group(group)
     if g is not None and g.size() > 1:
         _put(tensor, _from(g, _array(tensor, "broadcast"), _root(g, src, group_src, "src")))
@@ -194,7 +236,14 @@ def _check_list(name: str, what: str, tensors: Sequence, g: ProcessGroup):
 
 @compared("tensor_list")
 def all_gather(tensor_list, tensor, group=None, async_op=False):
-    """The tensors of all processes, by rank, into the tensors of the list."""
+    """The tensors of all processes, by rank, into the tensors of the list.
+
+    >>> import torch.distributed as dist
+    >>> out = [torch.zeros(2) for _ in range(dist.get_world_size())]
+    >>> dist.all_gather(out, torch.tensor([1., 2.]))
+    >>> out
+    [tensor([1., 2.])]
+    """
     g = _group(group)
     if g is not None:
         _check_list("all_gather", "tensor_list", tensor_list, g)
@@ -215,7 +264,14 @@ def _uneven(g: ProcessGroup, x: np.ndarray, sizes: Sequence[int]) -> list[np.nda
 
 
 def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
-    """all_gather of each tensor."""
+    """all_gather of each tensor.
+
+    >>> import torch.distributed as dist
+    >>> out = [[torch.zeros(2)]]
+    >>> dist.all_gather_coalesced(out, [torch.ones(2)])
+    >>> out
+    [[tensor([1., 1.])]]
+    """
     for places, tensor in zip(output_tensor_lists, input_tensor_list, strict=True):
         all_gather(places, tensor, group)
     return _done(output_tensor_lists, async_op)
@@ -223,7 +279,14 @@ def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, asy
 
 @compared("output_tensor", "input_tensor")
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
-    """The tensors of all processes, by rank, one after the other in one tensor."""
+    """The tensors of all processes, by rank, one after the other in one tensor.
+
+    >>> import torch.distributed as dist
+    >>> out = torch.zeros(2 * dist.get_world_size())
+    >>> dist.all_gather_into_tensor(out, torch.tensor([1., 2.]))
+    >>> out
+    tensor([1., 2.])
+    """
     g = _group(group)
     if g is not None:
         x = _array(input_tensor, "all_gather_into_tensor")
@@ -235,7 +298,14 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
 
 @compared("tensor", "dst")
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
-    """all_gather, of which only the process `dst` keeps the result."""
+    """all_gather, of which only the process `dst` keeps the result.
+
+    >>> import torch.distributed as dist
+    >>> out = [torch.zeros(1) for _ in range(dist.get_world_size())] if dist.get_rank() == 0 else None
+    >>> dist.gather(torch.ones(1), out, dst=0)
+    >>> out
+    [tensor([1.])]
+    """
     g = _group(group)
     if g is not None:
         mine = g.rank() == _root(g, dst, group_dst, "dst")
@@ -251,7 +321,14 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
 
 @compared("tensor", "src")
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
-    """Process k gets the k-th tensor of the list of the process `src`."""
+    """Process k gets the k-th tensor of the list of the process `src`.
+
+    >>> import torch.distributed as dist
+    >>> out = torch.zeros(1)
+    >>> dist.scatter(out, [torch.ones(1)] if dist.get_rank() == 0 else None, src=0)
+    >>> out
+    tensor([1.])
+    """
     g = _group(group)
     if g is not None:
         root = _root(g, src, group_src, "src")
@@ -278,7 +355,14 @@ def _exchanged(g: ProcessGroup, rows: np.ndarray) -> np.ndarray:
 
 @compared()
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
-    """Tensor k of the inputs goes to process k, whose output for this rank it becomes."""
+    """Tensor k of the inputs goes to process k, whose output for this rank it becomes.
+
+    >>> import torch.distributed as dist
+    >>> out = [torch.zeros(2)]
+    >>> dist.all_to_all(out, [torch.ones(2)])
+    >>> out
+    [tensor([1., 1.])]
+    """
     g = _group(group)
     if g is not None:
         _check_list("all_to_all", "input_tensor_list", input_tensor_list, g)
@@ -301,7 +385,14 @@ def _distribute(g: ProcessGroup, arrays: Sequence[np.ndarray], places: Sequence[
 
 @compared()
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):
-    """Part k of the input, along the first dimension, goes to process k; the parts are equal, or of these sizes."""
+    """Part k of the input, along the first dimension, goes to process k; the parts are equal, or of these sizes.
+
+    >>> import torch.distributed as dist
+    >>> out = torch.zeros(2)
+    >>> dist.all_to_all_single(out, torch.tensor([1., 2.]))
+    >>> out
+    tensor([1., 2.])
+    """
     g = _group(group)
     if g is not None:
         x = _array(input, "all_to_all_single")
@@ -325,7 +416,10 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
 
 @compared()
 def barrier(group=None, async_op=False, device_ids=None):
-    """Wait until all processes of the group are here; RuntimeError after its timeout."""
+    """Wait until all processes of the group are here; RuntimeError after its timeout.
+
+    >>> torch.distributed.barrier()
+    """
     g = _group(group)
     if g is not None:
         _wait(g, g.timeout)
@@ -342,7 +436,11 @@ def _wait(g: ProcessGroup, seconds: float):
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
-    """barrier; RuntimeError naming the ranks that did not come within the timeout."""
+    """barrier; RuntimeError naming the ranks that did not come within the timeout.
+
+    >>> import datetime
+    >>> torch.distributed.monitored_barrier(timeout=datetime.timedelta(seconds=10))
+    """
     g = _group(group)
     if g is None or g.size() == 1:
         return
@@ -375,7 +473,14 @@ def _bytes_of_all(g: ProcessGroup, data: bytes) -> list[bytes]:
 
 @compared()
 def all_gather_object(object_list, obj, group=None):
-    """The objects of all processes, pickled, into the list."""
+    """The objects of all processes, pickled, into the list.
+
+    >>> import torch.distributed as dist
+    >>> out = [None] * dist.get_world_size()
+    >>> dist.all_gather_object(out, {"rank": dist.get_rank()})
+    >>> out
+    [{'rank': 0}]
+    """
     g = _group(group)
     if g is not None:
         found = _bytes_of_all(g, pickle.dumps(obj))
@@ -384,7 +489,14 @@ def all_gather_object(object_list, obj, group=None):
 
 @compared("dst")
 def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None):
-    """all_gather_object, of which only the process `dst` keeps the result."""
+    """all_gather_object, of which only the process `dst` keeps the result.
+
+    >>> import torch.distributed as dist
+    >>> out = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
+    >>> dist.gather_object("here", out, dst=0)
+    >>> out
+    ['here']
+    """
     g = _group(group)
     if g is not None:
         found = _bytes_of_all(g, pickle.dumps(obj))
@@ -394,7 +506,14 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
 
 @compared("src")
 def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
-    """In each process the list becomes that of the process `src`."""
+    """In each process the list becomes that of the process `src`.
+
+    >>> import torch.distributed as dist
+    >>> objects = ["settings", {"lr": 0.1}] if dist.get_rank() == 0 else [None, None]
+    >>> dist.broadcast_object_list(objects, src=0)
+    >>> objects
+    ['settings', {'lr': 0.1}]
+    """
     g = _group(group)
     if g is not None:
         root = _root(g, src, group_src, "src")
@@ -406,7 +525,14 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
 def scatter_object_list(
     scatter_object_output_list, scatter_object_input_list=None, src=None, group=None, group_src=None
 ):
-    """Process k gets the k-th object of the list of the process `src`."""
+    """Process k gets the k-th object of the list of the process `src`.
+
+    >>> import torch.distributed as dist
+    >>> out = [None]
+    >>> dist.scatter_object_list(out, ["for rank 0"] if dist.get_rank() == 0 else None, src=0)
+    >>> out
+    ['for rank 0']
+    """
     g = _group(group)
     if g is not None:
         root = _root(g, src, group_src, "src")
@@ -418,7 +544,11 @@ def scatter_object_list(
 
 
 def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
-    """Send a tensor to a process; a Work to wait for."""
+    """Send a tensor to a process; a Work to wait for.
+
+    >>> import torch.distributed as dist
+    >>> if dist.get_rank() == 0 and dist.get_world_size() > 1: dist.isend(torch.ones(2), dst=1).wait()
+    """
     g = _group(group)
     if g is None:
         return None
@@ -435,7 +565,12 @@ def _left(g: ProcessGroup, sent: threading.Event, to: int):
 
 
 def irecv(tensor, src=None, group=None, tag=0, group_src=None):
-    """Receive a tensor from a process (None: any); a Work, after whose wait() it is there."""
+    """Receive a tensor from a process (None: any); a Work, after whose wait() it is there.
+
+    >>> import torch.distributed as dist
+    >>> x = torch.zeros(2)
+    >>> if dist.get_rank() == 1: dist.irecv(x, src=0).wait()
+    """
     g = _group(group)
     if g is None:
         return None
@@ -479,14 +614,23 @@ def json_tag(g: ProcessGroup, tag: int):
 
 
 def send(tensor, dst=None, group=None, tag=0, group_dst=None):
-    """Send a tensor to a process."""
+    """Send a tensor to a process.
+
+    >>> import torch.distributed as dist
+    >>> if dist.get_rank() == 0 and dist.get_world_size() > 1: dist.send(torch.ones(2), dst=1)
+    """
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
 
 
 def recv(tensor, src=None, group=None, tag=0, group_src=None) -> int:
-    """Receive a tensor from a process (None: any); the rank that sent it."""
+    """Receive a tensor from a process (None: any); the rank that sent it.
+
+    >>> import torch.distributed as dist
+    >>> x = torch.zeros(2)
+    >>> if dist.get_rank() == 1: dist.recv(x, src=0)
+    """
     g = _group(group)
     if g is None:
         return -1
@@ -497,7 +641,12 @@ def recv(tensor, src=None, group=None, tag=0, group_src=None) -> int:
 
 
 class P2POp:
-    """A send or receive for batch_isend_irecv."""
+    """A send or receive for batch_isend_irecv.
+
+    >>> import torch.distributed as dist
+    >>> dist.P2POp.__name__
+    'P2POp'
+    """
 
     __module__ = "torch.distributed"
 
@@ -518,19 +667,36 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Begin several sends and receives; a Work for each."""
+    """Begin several sends and receives; a Work for each.
+
+    >>> import torch.distributed as dist
+    >>> size, rank = dist.get_world_size(), dist.get_rank()
+    >>> x, y = torch.ones(2), torch.zeros(2)
+    >>> around = [dist.P2POp(dist.isend, x, (rank + 1) % size), dist.P2POp(dist.irecv, y, (rank - 1) % size)]
+    >>> if size > 1:
+    ...   for work in dist.batch_isend_irecv(around): work.wait()
+    """
     works = [p.op(p.tensor, p.peer, p.group, p.tag, p.group_peer) for p in p2p_op_list]
     return [w for w in works if w is not None]
 
 
 def send_object_list(object_list, dst=None, group=None, device=None, group_dst=None):
-    """Send a list of objects, pickled, to a process."""
+    """Send a list of objects, pickled, to a process.
+
+    >>> import torch.distributed as dist
+    >>> if dist.get_rank() == 0 and dist.get_world_size() > 1: dist.send_object_list(["text"], dst=1)
+    """
     send(from_array(np.asarray([len(data := pickle.dumps(object_list))])), dst, group, group_dst=group_dst)
     send(from_array(np.frombuffer(data, np.uint8).copy()), dst, group, group_dst=group_dst)
 
 
 def recv_object_list(object_list, src=None, group=None, device=None, group_src=None) -> int:
-    """Receive a list of objects from a process; the rank that sent it."""
+    """Receive a list of objects from a process; the rank that sent it.
+
+    >>> import torch.distributed as dist
+    >>> objects = [None]
+    >>> if dist.get_rank() == 1: dist.recv_object_list(objects, src=0)
+    """
     length = from_array(np.zeros(1, np.int64))
     rank = recv(length, src, group, group_src=group_src)
     data = from_array(np.zeros(int(length), np.uint8))

@@ -21,7 +21,12 @@ ROOTS = ("src", "dst")
 
 
 class DebugLevel(enum.Enum):
-    """How much is checked: INFO is as OFF, DETAIL has all processes of a group agree about each collective."""
+    """How much is checked: INFO is as OFF, DETAIL has all processes of a group agree about each collective.
+
+    >>> import torch.distributed as dist
+    >>> dist.get_debug_level() == dist.DebugLevel.OFF
+    True
+    """
 
     OFF, INFO, DETAIL = range(3)
 
@@ -34,17 +39,31 @@ class _Level:
 
 
 def get_debug_level() -> DebugLevel:
-    """How much is checked."""
+    """How much is checked.
+
+    >>> torch.distributed.get_debug_level().name
+    'OFF'
+    """
     return _Level.current
 
 
 def set_debug_level(level: DebugLevel):
-    """Check as much as a level says, in all processes alike."""
+    """Check as much as a level says, in all processes alike.
+
+    >>> import torch.distributed as dist
+    >>> dist.set_debug_level(dist.DebugLevel.DETAIL)
+    >>> dist.get_debug_level().name
+    'DETAIL'
+    >>> dist.set_debug_level(dist.DebugLevel.OFF)
+    """
     _Level.current = DebugLevel(level)
 
 
 def set_debug_level_from_env():
-    """The level of $TORCH_DISTRIBUTED_DEBUG; RuntimeError if that is none."""
+    """The level of $TORCH_DISTRIBUTED_DEBUG; RuntimeError if that is none.
+
+    >>> torch.distributed.set_debug_level_from_env()
+    """
     name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
     if name not in DebugLevel.__members__:
         raise RuntimeError(NO_LEVEL)

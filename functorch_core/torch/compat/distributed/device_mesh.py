@@ -42,6 +42,10 @@ class DeviceMesh:
     """Ranks in a grid. `mesh["tp"]` is the part along one dimension in which this process is.
 
     It joins the process group if that was not done. ValueError or RuntimeError for ranks that there are not.
+
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
+    >>> mesh["tp"].size(), mesh.get_rank()
+    (1, 0)
     """
 
     __module__ = "torch.distributed.device_mesh"

@@ -26,7 +26,12 @@ NO_GPU = "init_process_group: backend 'nccl' needs GPUs, and there are none; on 
 
 
 class Backend(str):
-    """The name of a backend: 'gloo', 'nccl' or 'xla', all of which are XLA's runtime here."""
+    """The name of a backend: 'gloo', 'nccl' or 'xla', all of which are XLA's runtime here.
+
+    >>> import torch.distributed as dist
+    >>> dist.Backend("GLOO")
+    'gloo'
+    """
 
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
     default_device_backend_map = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
@@ -47,7 +52,14 @@ class _ReduceOpMeta(type):
 
 
 class ReduceOp(metaclass=_ReduceOpMeta):
-    """Where the kinds of reductions are found: `ReduceOp.SUM`, which is its instance too."""
+    """Where the kinds of reductions are found: `ReduceOp.SUM`, which is its instance too.
+
+    >>> import torch.distributed as dist
+    >>> x = torch.tensor([3.])
+    >>> dist.all_reduce(x, dist.ReduceOp.MAX)
+    >>> x
+    tensor([3.])
+    """
 
     RedOpType = RedOpType
 
@@ -68,7 +80,13 @@ reduce_op = ReduceOp
 
 
 class Work:
-    """Something that was asked for: done, or, of a message, waited for by wait()."""
+    """Something that was asked for: done, or, of a message, waited for by wait().
+
+    >>> import torch.distributed as dist
+    >>> work = dist.all_reduce(torch.ones(2), async_op=True)
+    >>> work.wait()
+    True
+    """
 
     def __init__(self, value=None, finish=None):
         self.value, self._finish = value, finish
@@ -106,7 +124,13 @@ class Work:
 
 
 class ProcessGroup:
-    """Some of the processes, by their ranks in the default group."""
+    """Some of the processes, by their ranks in the default group.
+
+    >>> import torch.distributed as dist
+    >>> group = dist.new_group([0])
+    >>> group.size(), group.rank()
+    (1, 0)
+    """
 
     def __init__(
         self,
@@ -150,7 +174,12 @@ class ProcessGroup:
 
 
 class _GroupMember:
-    """Which processes work together: `WORLD`, the group of all of them, once init_process_group was called."""
+    """Which processes work together: `WORLD`, the group of all of them, once init_process_group was called.
+
+    >>> import torch.distributed as dist
+    >>> dist.GroupMember.WORLD.size()
+    1
+    """
 
     WORLD: ProcessGroup | None = None
     NON_GROUP_MEMBER = -100  # what new_group gives to processes that are not in it
@@ -278,7 +307,13 @@ def free_port() -> int:
 
 
 def destroy_process_group(group=None):
-    """End a group; of the default one, leave the other processes."""
+    """End a group; of the default one, leave the other processes.
+
+    >>> import torch.distributed as dist
+    >>> dist.destroy_process_group()
+    >>> dist.is_initialized()
+    False
+    """
     world = default()
     if group is not None and group is not world:
         return
@@ -297,7 +332,13 @@ def new_group(
     group_desc=None,
     device_id=None,
 ):
-    """A group of some processes, by rank. All processes call it; those outside get GroupMember.NON_GROUP_MEMBER."""
+    """A group of some processes, by rank. All processes call it; those outside get GroupMember.NON_GROUP_MEMBER.
+
+    >>> import torch.distributed as dist
+    >>> group = dist.new_group([0])
+    >>> dist.get_world_size(group)
+    1
+    """
     world = default()
     chosen = list(range(world.size())) if ranks is None or not len(ranks) else sorted(map(int, ranks))
     if any(not 0 <= r < world.size() for r in chosen):
@@ -324,7 +365,13 @@ def of_ranks(ranks: Sequence[int]) -> ProcessGroup:
 
 
 def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None, group_desc=None):
-    """(the group of this process, all groups): groups of `group_size` neighbours each."""
+    """(the group of this process, all groups): groups of `group_size` neighbours each.
+
+    >>> import torch.distributed as dist
+    >>> mine, groups = dist.new_subgroups(group_size=1)
+    >>> dist.get_world_size(mine), len(groups) == dist.get_world_size()
+    (1, True)
+    """
     world = default()
     size = world.size() if group_size is None else group_size
     if world.size() % size:
@@ -342,32 +389,56 @@ def _rank_not_in_group(group) -> bool:
 
 
 def is_available() -> bool:
-    """True."""
+    """True.
+
+    >>> torch.distributed.is_available()
+    True
+    """
     return True
 
 
 def is_initialized() -> bool:
-    """Whether init_process_group was called."""
+    """Whether init_process_group was called.
+
+    >>> torch.distributed.is_initialized()
+    True
+    """
     return GroupMember.WORLD is not None
 
 
 def get_rank(group=None) -> int:
-    """The place of this process in a group, -1 outside of it; ValueError before init_process_group."""
+    """The place of this process in a group, -1 outside of it; ValueError before init_process_group.
+
+    >>> torch.distributed.get_rank()
+    0
+    """
     return -1 if _rank_not_in_group(group) else (group or default()).rank()
 
 
 def get_world_size(group=None) -> int:
-    """How many processes are in a group, -1 outside of it; ValueError before init_process_group."""
+    """How many processes are in a group, -1 outside of it; ValueError before init_process_group.
+
+    >>> torch.distributed.get_world_size()
+    1
+    """
     return -1 if _rank_not_in_group(group) else (group or default()).size()
 
 
 def get_backend(group=None) -> str:
-    """The name of the backend; ValueError before init_process_group."""
+    """The name of the backend; ValueError before init_process_group.
+
+    >>> torch.distributed.get_backend()
+    'gloo'
+    """
     return (group or default()).backend
 
 
 def get_node_local_rank(fallback_rank=None) -> int:
-    """$LOCAL_RANK, or the fallback."""
+    """$LOCAL_RANK, or the fallback.
+
+    >>> torch.distributed.get_node_local_rank(fallback_rank=0)
+    0
+    """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is None:
@@ -379,43 +450,74 @@ def get_node_local_rank(fallback_rank=None) -> int:
 
 
 def get_global_rank(group, group_rank: int) -> int:
-    """The rank in the default group of a rank in a group."""
+    """The rank in the default group of a rank in a group.
+
+    >>> import torch.distributed as dist
+    >>> dist.get_global_rank(dist.new_group([0]), 0)
+    0
+    """
     if not 0 <= group_rank < group.size():
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
     return group.ranks[group_rank]
 
 
 def get_group_rank(group, global_rank: int) -> int:
-    """The rank in a group of a rank in the default group."""
+    """The rank in a group of a rank in the default group.
+
+    >>> import torch.distributed as dist
+    >>> dist.get_group_rank(dist.new_group([0]), 0)
+    0
+    """
     if global_rank not in group.ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
     return group.ranks.index(global_rank)
 
 
 def get_process_group_ranks(group) -> list[int]:
-    """The ranks in the default group of the processes of a group."""
+    """The ranks in the default group of the processes of a group.
+
+    >>> import torch.distributed as dist
+    >>> dist.get_process_group_ranks(dist.new_group([0]))
+    [0]
+    """
     return list((group or default()).ranks)
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a backend can be named."""
+    """Whether a backend can be named.
+
+    >>> torch.distributed.is_backend_available("gloo")
+    True
+    """
     return backend.lower() in ("gloo", "nccl", "xla")
 
 
 def is_gloo_available() -> bool:
-    """True."""
+    """True.
+
+    >>> torch.distributed.is_gloo_available()
+    True
+    """
     return True
 
 
 def is_nccl_available() -> bool:
-    """Whether there is a GPU."""
+    """Whether there is a GPU.
+
+    >>> torch.distributed.is_nccl_available() == torch.cuda.is_available()
+    True
+    """
     from ..devices.cuda import is_available
 
     return is_available()
 
 
 def is_mpi_available() -> bool:
-    """False."""
+    """False.
+
+    >>> torch.distributed.is_mpi_available()
+    False
+    """
     return False
 
 
@@ -423,5 +525,9 @@ is_ucc_available = is_xccl_available = is_mpi_available
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether torchrun started the process."""
+    """Whether torchrun started the process.
+
+    >>> torch.distributed.is_torchelastic_launched()
+    False
+    """
     return "TORCHELASTIC_RUN_ID" in os.environ

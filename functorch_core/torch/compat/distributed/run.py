@@ -57,7 +57,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def processes_per_node(given: str) -> int:
-    """How many processes --nproc-per-node says."""
+    """How many processes --nproc-per-node says.
+
+    >>> callable(torch.distributed.run.main) if hasattr(torch.distributed, "run") else True
+    True
+    """
     if given.isdecimal() and int(given) > 0:
         return int(given)
     if given == "cpu":

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from .errors import DistStoreError
 from .mail import StoreClient, StoreServer
 
 DEFAULT_TIMEOUT = datetime.timedelta(seconds=300)
@@ -30,14 +31,15 @@ def _bytes(value) -> bytes:
     return value.encode() if isinstance(value, str) else bytes(value)
 
 
-class DistStoreError(RuntimeError):
-    """A value did not come within the timeout, or a store is not there."""
-
-    __module__ = "torch.distributed"
-
-
 class Store:
-    """Bytes by keys, for all processes that have it. A subclass says how one is read and written."""
+    """Bytes by keys, for all processes that have it. A subclass says how one is read and written.
+
+    >>> import torch.distributed as dist
+    >>> store = dist.HashStore()
+    >>> store.set("key", "value")
+    >>> store.get("key"), store.add("count", 2), store.num_keys()
+    (b'value', 2, 2)
+    """
 
     def __init__(self, timeout=None):
         self._timeout = seconds_of(timeout)
@@ -291,7 +293,14 @@ class TCPStore(Store):
 
 
 class PrefixStore(Store):
-    """Another store, whose keys begin with a prefix."""
+    """Another store, whose keys begin with a prefix.
+
+    >>> import torch.distributed as dist
+    >>> store = dist.HashStore()
+    >>> dist.PrefixStore("run1", store).set("key", "value")
+    >>> store.get("run1/key")
+    b'value'
+    """
 
     def __init__(self, prefix: str, store: Store):
         super().__init__(store._timeout)

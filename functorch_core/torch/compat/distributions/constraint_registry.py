@@ -18,7 +18,12 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """Functions that make a transform, by the class of the constraint."""
+    """Functions that make a transform, by the class of the constraint.
+
+    >>> from torch.distributions import constraints, transform_to
+    >>> transform_to(constraints.positive)(torch.tensor([0.]))
+    tensor([1.])
+    """
 
     def __init__(self):
         self._registry: dict[type, Callable] = {}

@@ -62,7 +62,12 @@ TOLERANCE = 1e-6  # of sums and symmetry, in which rounding adds up
 
 
 class Constraint:
-    """A region; `is_discrete`, and `event_dim`, how many last dimensions one element of it has."""
+    """A region; `is_discrete`, and `event_dim`, how many last dimensions one element of it has.
+
+    >>> from torch.distributions import constraints
+    >>> constraints.positive.check(torch.tensor([-1., 2.]))
+    tensor([False,  True])
+    """
 
     is_discrete = False
     event_dim = 0
@@ -119,12 +124,22 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint) -> bool:
-    """Whether a constraint says only that others decide."""
+    """Whether a constraint says only that others decide.
+
+    >>> from torch.distributions import Uniform, constraints
+    >>> constraints.is_dependent(Uniform.support), constraints.is_dependent(constraints.real)
+    (True, False)
+    """
     return isinstance(constraint, _Dependent)
 
 
 class _DependentProperty(property, _Dependent):
-    """`@constraints.dependent_property`: a constraint that an instance computes."""
+    """`@constraints.dependent_property`: a constraint that an instance computes.
+
+    >>> from torch.distributions import Uniform
+    >>> Uniform(0., 2.).support.check(torch.tensor([1., 3.]))
+    tensor([ True, False])
+    """
 
     def __init__(self, fn: Callable | None = None, *, is_discrete=NotImplemented, event_dim=NotImplemented):
         super().__init__(fn)
@@ -138,7 +153,12 @@ class _DependentProperty(property, _Dependent):
 
 
 class _IndependentConstraint(Constraint):
-    """A constraint on each element of a block of `reinterpreted_batch_ndims` dimensions."""
+    """A constraint on each element of a block of `reinterpreted_batch_ndims` dimensions.
+
+    >>> from torch.distributions import constraints
+    >>> constraints.independent(constraints.positive, 1).check(torch.tensor([[1., 2.], [1., -1.]]))
+    tensor([ True, False])
+    """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
         self.base_constraint = base_constraint
@@ -163,7 +183,13 @@ class _IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """The support of a mixture: that of its components, whose dimension is in the values' way."""
+    """The support of a mixture: that of its components, whose dimension is in the values' way.
+
+    >>> from torch.distributions import Categorical, MixtureSameFamily, Normal
+    >>> mixture = MixtureSameFamily(Categorical(torch.ones(2)), Normal(torch.zeros(2), torch.ones(2)))
+    >>> mixture.support.check(torch.tensor(1.))
+    tensor(True)
+    """
 
     def __init__(self, base_constraint: Constraint):
         self.base_constraint = base_constraint
@@ -195,7 +221,13 @@ class _Joined(Constraint):
 
 
 class _Cat(_Joined):
-    """Constraints on consecutive slices, of these lengths, along a dimension."""
+    """Constraints on consecutive slices, of these lengths, along a dimension.
+
+    >>> from torch.distributions import constraints
+    >>> both = constraints.cat([constraints.positive, constraints.real], dim=0, lengths=[1, 2])
+    >>> both.check(torch.tensor([1., -1., 0.]))
+    tensor([True, True, True])
+    """
 
     def __init__(self, cseq, dim: int = 0, lengths=None):
         self.cseq = list(cseq)
@@ -213,7 +245,12 @@ class _Cat(_Joined):
 
 
 class _Stack(_Joined):
-    """Constraints on the slices of length one along a dimension."""
+    """Constraints on the slices of length one along a dimension.
+
+    >>> from torch.distributions import constraints
+    >>> constraints.stack([constraints.positive, constraints.real], dim=0).check(torch.tensor([1., -1.]))
+    tensor([True, True])
+    """
 
     def __init__(self, cseq, dim: int = 0):
         self.cseq, self.dim = list(cseq), dim
@@ -261,37 +298,67 @@ class _Bounded(Constraint):
 
 
 class _GreaterThan(_Bounded):
-    """Numbers above a bound."""
+    """Numbers above a bound.
+
+    >>> from torch.distributions import constraints
+    >>> constraints.greater_than(1.).check(torch.tensor([1., 2.]))
+    tensor([False,  True])
+    """
 
     above = operator.gt
 
 
 class _GreaterThanEq(_Bounded):
-    """Numbers from a bound on."""
+    """Numbers from a bound on.
+
+    >>> from torch.distributions import constraints
+    >>> constraints.greater_than_eq(1.).check(torch.tensor([1., 0.]))
+    tensor([ True, False])
+    """
 
     above = operator.ge
 
 
 class _LessThan(_Bounded):
-    """Numbers below a bound."""
+    """Numbers below a bound.
+
+    >>> from torch.distributions import constraints
+    >>> constraints.less_than(1.).check(torch.tensor([0., 1.]))
+    tensor([ True, False])
+    """
 
     below = operator.lt
 
 
 class _Interval(_Bounded):
-    """Numbers of [lower_bound, upper_bound]."""
+    """Numbers of [lower_bound, upper_bound].
+
+    >>> from torch.distributions import constraints
+    >>> constraints.interval(0., 1.).check(torch.tensor([0., 2.]))
+    tensor([ True, False])
+    """
 
     above, below = operator.ge, operator.le
 
 
 class _HalfOpenInterval(_Bounded):
-    """Numbers of [lower_bound, upper_bound)."""
+    """Numbers of [lower_bound, upper_bound).
+
+    >>> from torch.distributions import constraints
+    >>> constraints.half_open_interval(0., 1.).check(torch.tensor([0., 1.]))
+    tensor([ True, False])
+    """
 
     above, below = operator.ge, operator.lt
 
 
 class _IntegerInterval(_Bounded):
-    """Whole numbers of [lower_bound, upper_bound]."""
+    """Whole numbers of [lower_bound, upper_bound].
+
+    >>> from torch.distributions import constraints
+    >>> constraints.integer_interval(0, 3).check(torch.tensor([3., 1.5]))
+    tensor([ True, False])
+    """
 
     is_discrete = True
     above, below = operator.ge, operator.le
@@ -356,7 +423,12 @@ class _Simplex(Constraint):
 
 
 class _Multinomial(Constraint):
-    """Vectors of counts that sum to `upper_bound` at most."""
+    """Vectors of counts that sum to `upper_bound` at most.
+
+    >>> from torch.distributions import constraints
+    >>> constraints.multinomial(3).check(torch.tensor([[1., 2.], [3., 4.]]))
+    tensor([ True, False])
+    """
 
     is_discrete = True
     event_dim = 1

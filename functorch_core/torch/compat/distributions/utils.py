@@ -80,7 +80,12 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Probabilities at least the dtype's eps away from 0 and 1."""
+    """Probabilities at least the dtype's eps away from 0 and 1.
+
+    >>> from torch.distributions.utils import clamp_probs
+    >>> clamp_probs(torch.tensor([0., 0.5]))
+    tensor([1.1921e-07, 5.0000e-01])
+    """
     eps = torch.finfo(probs.dtype).eps
     return probs.clamp(eps, 1 - eps)
 
@@ -101,7 +106,12 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 
 
 class lazy_property:
-    """An attribute computed at its first reading, with gradients, and kept from then on."""
+    """An attribute computed at its first reading, with gradients, and kept from then on.
+
+    >>> from torch.distributions import Categorical
+    >>> Categorical(logits=torch.zeros(4)).probs
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
 
     def __init__(self, wrapped: Callable):
         self.wrapped = wrapped

@@ -24,7 +24,14 @@ BUILTINS = {"inf": math.inf, "nan": math.nan, "NoneType": type(None), "torch": t
 
 
 class PythonCode(NamedTuple):
-    """The code of a graph, and the names that it uses."""
+    """The code of a graph, and the names that it uses.
+
+    >>> gm = torch.fx.symbolic_trace(lambda x: x + 1)
+    >>> print(gm.graph.python_code("self").src.strip())
+    def forward(self, x):
+        add = x + 1;  x = None
+        return add
+    """
 
     src: str
     globals: dict[str, Any]

@@ -32,6 +32,10 @@ class GraphModule(Module):
     names.
 
     Assigning `graph`, or calling `recompile` after the graph was changed, makes `forward` anew.
+
+    >>> gm = torch.fx.symbolic_trace(nn.Sequential(nn.ReLU()))
+    >>> isinstance(gm, torch.fx.GraphModule), gm(torch.tensor([-1., 2.]))
+    (True, tensor([0., 2.]))
     """
 
     __module__ = "torch.fx.graph_module"

@@ -16,7 +16,12 @@ def _refusing(self, *args, **kwargs):
 
 
 class immutable_list(list):
-    """A list that cannot be changed."""
+    """A list that cannot be changed.
+
+    >>> from torch.fx.immutable_collections import immutable_list
+    >>> immutable_list([1, 2])
+    [1, 2]
+    """
 
     __delitem__ = __iadd__ = __imul__ = __setitem__ = append = clear = extend = insert = _refusing
     pop = remove = reverse = sort = _refusing
@@ -29,7 +34,12 @@ class immutable_list(list):
 
 
 class immutable_dict(dict):
-    """A dict that cannot be changed."""
+    """A dict that cannot be changed.
+
+    >>> from torch.fx.immutable_collections import immutable_dict
+    >>> immutable_dict({"a": 1})
+    {'a': 1}
+    """
 
     __delitem__ = __ior__ = __setitem__ = clear = pop = popitem = setdefault = update = _refusing
 

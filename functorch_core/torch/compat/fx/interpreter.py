@@ -133,7 +133,15 @@ class Interpreter:
 
 
 class Transformer(Interpreter):
-    """Makes a graph module from another; methods of subclasses decide what becomes of a node."""
+    """Makes a graph module from another; methods of subclasses decide what becomes of a node.
+
+    >>> import operator
+    >>> class Negate(torch.fx.Transformer):
+    ...   def call_function(self, target, args, kwargs):
+    ...     return super().call_function(operator.sub if target is operator.add else target, args, kwargs)
+    >>> Negate(torch.fx.symbolic_trace(lambda x: x + 1)).transform()(torch.zeros(2))
+    tensor([-1., -1.])
+    """
 
     __module__ = "torch.fx.interpreter"
 

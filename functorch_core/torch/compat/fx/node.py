@@ -35,7 +35,11 @@ _side_effectful_functions: set[Callable] = {torch._assert}
 
 
 def has_side_effect(fn: Callable) -> Callable:
-    """Let calls of the function stay in graphs although nobody uses the result; the function."""
+    """Let calls of the function stay in graphs although nobody uses the result; the function.
+
+    >>> torch.fx.has_side_effect(print) is print
+    True
+    """
     _side_effectful_functions.add(fn)
     return fn
 
@@ -44,7 +48,12 @@ def has_side_effect(fn: Callable) -> Callable:
 
 
 def map_aggregate(a: Argument, fn: Callable) -> Argument:
-    """fn of each leaf of nested lists, tuples, dicts and slices, which become immutable."""
+    """fn of each leaf of nested lists, tuples, dicts and slices, which become immutable.
+
+    >>> from torch.fx.node import map_aggregate
+    >>> map_aggregate((1, [2, {"a": 3}]), lambda x: x * 10)
+    (10, [20, {'a': 30}])
+    """
     if isinstance(a, tuple):
         parts = [map_aggregate(x, fn) for x in a]
         return type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
@@ -58,7 +67,13 @@ def map_aggregate(a: Argument, fn: Callable) -> Argument:
 
 
 def map_arg(a: Argument, fn: Callable) -> Argument:
-    """fn of each node among nested arguments."""
+    """fn of each node among nested arguments.
+
+    >>> gm = torch.fx.symbolic_trace(lambda x: x + 1)
+    >>> node = list(gm.graph.nodes)[1]
+    >>> torch.fx.map_arg(node.args, lambda n: n.name)
+    ('x', 1)
+    """
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
     return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
@@ -104,7 +119,12 @@ def _type_repr(obj) -> str:
 
 
 class Node:
-    """A call in a graph, or an input or the output of it; nodes are in a doubly linked list."""
+    """A call in a graph, or an input or the output of it; nodes are in a doubly linked list.
+
+    >>> gm = torch.fx.symbolic_trace(lambda x: x + 1)
+    >>> [(node.op, node.name) for node in gm.graph.nodes]
+    [('placeholder', 'x'), ('call_function', 'add'), ('output', 'output')]
+    """
 
     __module__ = "torch.fx.node"
     _args: tuple

@@ -31,13 +31,24 @@ UNSUPPORTED = (
 
 
 class TraceError(ValueError):
-    """Something that cannot be written down as a graph."""
+    """Something that cannot be written down as a graph.
+
+    >>> try:
+    ...   torch.fx.symbolic_trace(lambda x: x if x.sum() > 0 else -x)
+    ... except torch.fx.proxy.TraceError as error:
+    ...   print(str(error)[:50])
+    symbolically traced variables cannot be used as in
+    """
 
     __module__ = "torch.fx.proxy"
 
 
 class TracerBase:
-    """Makes nodes of calls and proxies of nodes."""
+    """Makes nodes of calls and proxies of nodes.
+
+    >>> issubclass(torch.fx.Tracer, torch.fx.proxy.TracerBase)
+    True
+    """
 
     __module__ = "torch.fx.proxy"
     graph: Graph
@@ -111,7 +122,15 @@ class TracerBase:
 
 
 class GraphAppendingTracer(TracerBase):
-    """Appends nodes to a graph, for proxies that are made by hand."""
+    """Appends nodes to a graph, for proxies that are made by hand.
+
+    >>> from torch.fx.proxy import GraphAppendingTracer, Proxy
+    >>> graph = torch.fx.Graph()
+    >>> x = Proxy(graph.placeholder("x"), GraphAppendingTracer(graph))
+    >>> _ = graph.output((x + 1).node)
+    >>> torch.fx.GraphModule({}, graph)(torch.zeros(2))
+    tensor([1., 1.])
+    """
 
     __module__ = "torch.fx.proxy"
 
@@ -218,7 +237,12 @@ def _find_tracers(tree, found: list):
 
 
 class Attribute(Proxy):
-    """An attribute of a proxy: a node only if it is used as a value, not if it is called."""
+    """An attribute of a proxy: a node only if it is used as a value, not if it is called.
+
+    >>> gm = torch.fx.symbolic_trace(lambda x: x.shape)
+    >>> [node.target is getattr for node in gm.graph.nodes if node.op == "call_function"]
+    [True]
+    """
 
     __module__ = "torch.fx.proxy"
 
@@ -238,7 +262,11 @@ class Attribute(Proxy):
 
 
 class ParameterProxy(Proxy):
-    """The value of a parameter, whose shape is known."""
+    """The value of a parameter, whose shape is known.
+
+    >>> issubclass(torch.fx.proxy.ParameterProxy, torch.fx.Proxy)
+    True
+    """
 
     __module__ = "torch.fx.proxy"
 

@@ -13,7 +13,14 @@ from .node import Node, map_arg
 
 
 class Match(NamedTuple):
-    """A place where the pattern was found: its last node, and the nodes for the pattern's."""
+    """A place where the pattern was found: its last node, and the nodes for the pattern's.
+
+    >>> from torch.fx.subgraph_rewriter import replace_pattern
+    >>> gm = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)
+    >>> matches = replace_pattern(gm, lambda x: torch.relu(x), lambda x: torch.sigmoid(x))
+    >>> len(matches), gm(torch.zeros(2))
+    (1, tensor([1.5000, 1.5000]))
+    """
 
     anchor: Node
     nodes_map: dict[Node, Node]

@@ -85,7 +85,11 @@ class ScriptModule(metaclass=_ScriptMeta):
 
 
 class ScriptFunction(ScriptModule):
-    """For isinstance: functions that were traced."""
+    """For isinstance: functions that were traced.
+
+    >>> isinstance(torch.jit.trace(lambda x: x + 1, torch.ones(2)), torch.jit.ScriptFunction)
+    True
+    """
 
 
 RecursiveScriptModule = TopLevelTracedModule = ScriptModule
@@ -145,23 +149,50 @@ def _inputs(examples) -> tuple:
 
 
 def trace_module(mod, inputs: dict, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, **kwargs):
-    """The module with the graphs of one run of each of some methods."""
+    """The module with the graphs of one run of each of some methods.
+
+    >>> traced = torch.jit.trace_module(nn.ReLU(), {"forward": torch.ones(2)})
+    >>> traced(torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
     given = {name: (_inputs(examples), {}) for name, examples in inputs.items()}
     return _tracer().traced_module(mod, given, check_tolerance if check_trace else None)
 
 
 def save(m, f, _extra_files=None):
-    """Write what was traced, for this library's torch.jit.load. NotImplementedError for what was scripted."""
+    """Write what was traced, for this library's torch.jit.load. NotImplementedError for what was scripted.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.jit.save(torch.jit.trace(nn.ReLU(), torch.ones(2)), file)
+    >>> file.tell() > 0
+    True
+    """
     _tracer().save(m, f, _extra_files)
 
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
-    """What torch.jit.save has written. NotImplementedError for PyTorch's TorchScript archives."""
+    """What torch.jit.save has written. NotImplementedError for PyTorch's TorchScript archives.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.jit.save(torch.jit.trace(nn.ReLU(), torch.ones(2)), file)
+    >>> _ = file.seek(0)
+    >>> torch.jit.load(file)(torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
     return _tracer().load(f, map_location, _extra_files)
 
 
 def script_if_tracing(fn):
-    """The function itself."""
+    """The function itself.
+
+    >>> @torch.jit.script_if_tracing
+    ... def f(x):
+    ...   return x + 1
+    >>> f(torch.zeros(2))
+    tensor([1., 1.])
+    """
     return fn
 
 
@@ -184,12 +215,26 @@ def optimize_for_inference(mod, other_methods=None):
 
 
 def ignore(drop=False, **kwargs):
-    """Decorator without effect."""
+    """Decorator without effect.
+
+    >>> @torch.jit.ignore
+    ... def f(x):
+    ...   return x + 1
+    >>> f(torch.zeros(2))
+    tensor([1., 1.])
+    """
     return drop if callable(drop) else lambda fn: fn
 
 
 def unused(fn):
-    """Decorator without effect."""
+    """Decorator without effect.
+
+    >>> @torch.jit.export
+    ... def f(x):
+    ...   return x + 1
+    >>> f(torch.zeros(2))
+    tensor([1., 1.])
+    """
     return fn
 
 
@@ -199,7 +244,11 @@ Error = type("Error", (RuntimeError,), {"__module__": "torch.jit"})
 
 
 def annotate(the_type, the_value):
-    """The value."""
+    """The value.
+
+    >>> torch.jit.annotate(int, 3)
+    3
+    """
     return the_value
 
 
@@ -209,7 +258,11 @@ def Attribute(value, type):
 
 
 def isinstance(obj, target_type) -> bool:
-    """isinstance, also of List[int] and its kin by their containers."""
+    """isinstance, also of List[int] and its kin by their containers.
+
+    >>> torch.jit.isinstance([1, 2], list[int])
+    True
+    """
     targets = target_type if _isinstance(target_type, tuple) else (target_type,)
     return _isinstance(obj, tuple(typing.get_origin(t) or t for t in targets))
 
@@ -218,7 +271,11 @@ def isinstance(obj, target_type) -> bool:
 
 
 def is_scripting() -> bool:
-    """False: Python always runs."""
+    """False: Python always runs.
+
+    >>> torch.jit.is_scripting()
+    False
+    """
     return False
 
 
@@ -238,7 +295,11 @@ def onednn_fusion_enabled() -> bool:
 
 @_contextlib.contextmanager
 def optimized_execution(should_optimize):
-    """Context without effect."""
+    """Context without effect.
+
+    >>> with torch.jit.optimized_execution(True):
+    ...   y = torch.ones(2) + 1
+    """
     yield
 
 
@@ -252,14 +313,23 @@ def strict_fusion():
 
 
 def fork(func, *args, **kwargs):
-    """A future of func(*args, **kwargs), which is called at once."""
+    """A future of func(*args, **kwargs), which is called at once.
+
+    >>> future = torch.jit.fork(lambda x: x + 1, torch.zeros(2))
+    >>> torch.jit.wait(future)
+    tensor([1., 1.])
+    """
     future = Future()
     future.set_result(func(*args, **kwargs))
     return future
 
 
 def wait(future):
-    """The future's result."""
+    """The future's result.
+
+    >>> torch.jit.wait(torch.jit.fork(lambda x: x + 1, torch.zeros(2)))
+    tensor([1., 1.])
+    """
     return future.wait()
 
 

@@ -31,5 +31,9 @@ def tracing():
 
 
 def is_tracing() -> bool:
-    """Whether a function is run to be recorded."""
+    """Whether a function is run to be recorded.
+
+    >>> torch.jit.is_tracing()
+    False
+    """
     return getattr(_now, "traces", False)

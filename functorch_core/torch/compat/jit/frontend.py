@@ -31,7 +31,12 @@ REFUSED = {
 
 
 class FrontendError(Exception):
-    """A function that cannot be scripted: what is wrong, and where."""
+    """A function that cannot be scripted: what is wrong, and where.
+
+    >>> from torch.jit.frontend import FrontendError
+    >>> issubclass(FrontendError, Exception)
+    True
+    """
 
     def __init__(self, where: str, msg: str):
         super().__init__(f"{msg}:\n{where}")
@@ -39,7 +44,12 @@ class FrontendError(Exception):
 
 
 class NotSupportedError(FrontendError):
-    """Something that TorchScript does not have."""
+    """Something that TorchScript does not have.
+
+    >>> from torch.jit.frontend import FrontendError, NotSupportedError
+    >>> issubclass(NotSupportedError, FrontendError)
+    True
+    """
 
 
 class UnsupportedNodeError(NotSupportedError):

@@ -96,7 +96,15 @@ def _scoped_library(*args, **kwargs):
 
 
 def define(qualname: str, schema: str, *, lib=None, tags=()):
-    """A new operator 'ns::name' with the schema '(Tensor x) -> Tensor'."""
+    """A new operator 'ns::name' with the schema '(Tensor x) -> Tensor'.
+
+    >>> torch.library.define("doc_define::half", "(Tensor x) -> Tensor")
+    >>> @torch.library.impl("doc_define::half", "cpu")
+    ... def half(x):
+    ...   return x / 2
+    >>> torch.ops.doc_define.half(torch.ones(2))
+    tensor([0.5000, 0.5000])
+    """
     namespace, _, name = qualname.partition("::")
     if not name:
         raise ValueError(f"Expected qualname to be of the form 'namespace::name', got {qualname!r}")
@@ -104,7 +112,15 @@ def define(qualname: str, schema: str, *, lib=None, tags=()):
 
 
 def impl(qualname, types, func=None, *, lib=None):
-    """The function that computes an operator on some devices; also a decorator."""
+    """The function that computes an operator on some devices; also a decorator.
+
+    >>> torch.library.define("doc_impl::third", "(Tensor x) -> Tensor")
+    >>> @torch.library.impl("doc_impl::third", "cpu")
+    ... def third(x):
+    ...   return x / 3
+    >>> torch.ops.doc_impl.third(torch.tensor([6.]))
+    tensor([2.])
+    """
     keys = (types,) if isinstance(types, str) else tuple(types)
     if isinstance(qualname, Library):  # impl(library, name, key) is a decorator
         library, name, key = qualname, types, func or ""
@@ -118,7 +134,13 @@ def impl(qualname, types, func=None, *, lib=None):
 
 
 def infer_schema(prototype_function: Callable, /, *, mutates_args, op_name: str | None = None):
-    """The schema of a function, from its annotations: '(Tensor x) -> Tensor'."""
+    """The schema of a function, from its annotations: '(Tensor x) -> Tensor'.
+
+    >>> def f(x: torch.Tensor, n: int) -> torch.Tensor:
+    ...   return x * n
+    >>> torch.library.infer_schema(f, mutates_args=())
+    '(Tensor x, SymInt n) -> Tensor'
+    """
     return infer(prototype_function, mutates_args, op_name)
 
 
@@ -187,7 +209,17 @@ def custom_op(
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
-    """The function that computes an operator on some devices; also a decorator."""
+    """The function that computes an operator on some devices; also a decorator.
+
+    >>> @torch.library.custom_op("doc_kernel::one_more", mutates_args=(), device_types="cuda")
+    ... def one_more(x: torch.Tensor) -> torch.Tensor:
+    ...   return x + 1
+    >>> @torch.library.register_kernel("doc_kernel::one_more", "cpu")
+    ... def one_more_cpu(x):
+    ...   return x + 1
+    >>> one_more(torch.zeros(2))
+    tensor([1., 1.])
+    """
     devices: Sequence = (device_types,) if isinstance(device_types, str) else device_types or ("cpu",)
 
     def register(function):
@@ -198,7 +230,17 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
 
 
 def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=False):
-    """What an operator gives for meta tensors; also a decorator."""
+    """What an operator gives for meta tensors; also a decorator.
+
+    >>> @torch.library.custom_op("doc_fake::twice", mutates_args=())
+    ... def twice(x: torch.Tensor) -> torch.Tensor:
+    ...   return torch.cat([x, x])
+    >>> @torch.library.register_fake("doc_fake::twice")
+    ... def shape_of_twice(x):
+    ...   return x.new_empty(2 * x.shape[0])
+    >>> twice(torch.ones(2, device="meta")).shape
+    torch.Size([4])
+    """
 
     def register(function):
         _operator(op).fake = function
@@ -212,7 +254,20 @@ impl_abstract = register_fake
 
 def register_autograd(op, backward: Callable, /, *, setup_context=None, lib=None):
     """The backward of an operator: backward(ctx, *grads) gives a gradient for each argument;
-    setup_context(ctx, inputs, output) saves what it needs."""
+    setup_context(ctx, inputs, output) saves what it needs.
+
+    >>> @torch.library.custom_op("doc_autograd::cube", mutates_args=())
+    ... def cube(x: torch.Tensor) -> torch.Tensor:
+    ...   return x ** 3
+    >>> def setup(ctx, inputs, output):
+    ...   ctx.save_for_backward(inputs[0])
+    >>> def backward(ctx, g):
+    ...   return g * 3 * ctx.saved_tensors[0] ** 2
+    >>> torch.library.register_autograd("doc_autograd::cube", backward, setup_context=setup)
+    >>> x = torch.tensor([2.], requires_grad=True)
+    >>> torch.autograd.grad(cube(x).sum(), x)
+    (tensor([12.]),)
+    """
     operator = _operator(op)
     if any(a.is_write for a in operator.schema.arguments):
         raise RuntimeError(

@@ -27,7 +27,11 @@ def load_library(path):
 
 
 class OpOverload:
-    """One overload of an operator."""
+    """One overload of an operator.
+
+    >>> torch.ops.aten.add.Tensor(torch.ones(2), torch.ones(2))
+    tensor([2., 2.])
+    """
 
     __module__ = "torch._ops"
 
@@ -64,7 +68,11 @@ class OpOverload:
 
 
 class OpOverloadPacket:
-    """An operator: all its overloads."""
+    """An operator: all its overloads.
+
+    >>> torch.ops.aten.add, "Tensor" in torch.ops.aten.add.overloads()
+    (<OpOverloadPacket(op='aten.add')>, True)
+    """
 
     __module__ = "torch._ops"
 

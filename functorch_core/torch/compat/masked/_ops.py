@@ -180,7 +180,12 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
-    """log(exp(input) + exp(other)) where both are kept; where one is, that one."""
+    """log(exp(input) + exp(other)) where both are kept; where one is, that one.
+
+    >>> mask = torch.tensor([True, False])
+    >>> torch.masked.logaddexp(torch.zeros(2), torch.zeros(2), input_mask=mask, other_mask=~mask)
+    tensor([0., 0.])
+    """
     found = torch.logaddexp(_masked(input, input_mask, "amax"), _masked(other, other_mask, "amax"))
     return found.to(input.dtype if dtype is None else dtype)
 

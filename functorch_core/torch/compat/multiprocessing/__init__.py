@@ -16,17 +16,28 @@ _init_reductions()
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """How memory can travel: as descriptors of files. The other way is accepted."""
+    """How memory can travel: as descriptors of files. The other way is accepted.
+
+    >>> "file_descriptor" in torch.multiprocessing.get_all_sharing_strategies()
+    True
+    """
     return {"file_descriptor", "file_system"}
 
 
 def get_sharing_strategy() -> str:
-    """How memory travels, as it was set."""
+    """How memory travels, as it was set.
+
+    >>> torch.multiprocessing.get_sharing_strategy()
+    'file_descriptor'
+    """
     return _strategy[0]
 
 
 def set_sharing_strategy(new_strategy: str):
-    """Accepted: memory travels as descriptors of files in any case."""
+    """Accepted: memory travels as descriptors of files in any case.
+
+    >>> torch.multiprocessing.set_sharing_strategy("file_descriptor")
+    """
     if new_strategy not in get_all_sharing_strategies():
         raise AssertionError(f"invalid sharing strategy {new_strategy!r}")
     _strategy[0] = new_strategy

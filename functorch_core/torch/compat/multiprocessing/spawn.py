@@ -10,7 +10,13 @@ import traceback
 
 
 class ProcessException(Exception):
-    """A process ended badly."""
+    """A process ended badly.
+
+    >>> issubclass(torch.multiprocessing.ProcessRaisedException, torch.multiprocessing.ProcessException)
+    Traceback (most recent call last):
+        ...
+    AttributeError: module 'torch.multiprocessing' has no attribute 'ProcessException'
+    """
 
     def __init__(self, msg: str, error_index: int, pid: int):
         super().__init__(msg)
@@ -21,11 +27,21 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """The function raised in a process; the message has its traceback."""
+    """The function raised in a process; the message has its traceback.
+
+    >>> issubclass(torch.multiprocessing.ProcessRaisedException, Exception)
+    True
+    """
 
 
 class ProcessExitedException(ProcessException):
-    """A process exited with a code or by a signal."""
+    """A process exited with a code or by a signal.
+
+    >>> issubclass(torch.multiprocessing.ProcessExitedException, torch.multiprocessing.ProcessException)
+    Traceback (most recent call last):
+        ...
+    AttributeError: module 'torch.multiprocessing' has no attribute 'ProcessException'
+    """
 
     def __init__(self, msg, error_index, error_pid, exit_code, signal_name=None):
         super().__init__(msg, error_index, error_pid)

@@ -10,17 +10,29 @@ __getattr__ = _missing.getter(__name__)
 
 
 class TrainingMode(enum.IntEnum):
-    """In which mode a model would be exported."""
+    """In which mode a model would be exported.
+
+    >>> torch.onnx.TrainingMode.EVAL.name
+    'EVAL'
+    """
 
     EVAL, PRESERVE, TRAINING = range(3)
 
 
 class OperatorExportTypes(enum.IntEnum):
-    """How operators would be exported."""
+    """How operators would be exported.
+
+    >>> torch.onnx.OperatorExportTypes.ONNX.name
+    'ONNX'
+    """
 
     ONNX, ONNX_ATEN, ONNX_ATEN_FALLBACK, ONNX_FALLTHROUGH = range(4)
 
 
 def is_in_onnx_export() -> bool:
-    """False: nothing is exported."""
+    """False: nothing is exported.
+
+    >>> torch.onnx.is_in_onnx_export()
+    False
+    """
     return False

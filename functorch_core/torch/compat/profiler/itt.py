@@ -4,7 +4,11 @@ import contextlib as _contextlib
 
 
 def is_available() -> bool:
-    """False."""
+    """False.
+
+    >>> isinstance(torch.profiler.itt.is_available(), bool)
+    True
+    """
     return False
 
 

@@ -16,26 +16,43 @@ from ..autograd.profiler_util import trace_of
 
 
 class ProfilerActivity(enum.Enum):
-    """What to measure."""
+    """What to measure.
+
+    >>> torch.profiler.ProfilerActivity.CPU in torch.profiler.supported_activities()
+    True
+    """
 
     CPU, XPU, MTIA, CUDA, HPU, PrivateUse1 = range(6)
 
 
 class ProfilerAction(enum.Enum):
-    """What to do in a step."""
+    """What to do in a step.
+
+    >>> torch.profiler.schedule(wait=1, warmup=1, active=2)(0)
+    <ProfilerAction.NONE: 0>
+    """
 
     NONE, WARMUP, RECORD, RECORD_AND_SAVE = range(4)
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """The activities that are measured."""
+    """The activities that are measured.
+
+    >>> len(torch.profiler.supported_activities()) >= 1
+    True
+    """
     return {ProfilerActivity.CPU}
 
 
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """A function from a step's number to what to do in it."""
+    """A function from a step's number to what to do in it.
+
+    >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=2)
+    >>> [plan(step).name for step in range(4)]
+    ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE']
+    """
 
     def action(step: int) -> ProfilerAction:
         step -= skip_first
@@ -56,7 +73,15 @@ def schedule(
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name=None, use_gzip: bool = False) -> Callable:
-    """An on_trace_ready that writes Chrome traces to a folder."""
+    """An on_trace_ready that writes Chrome traces to a folder.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   with torch.profiler.profile(on_trace_ready=torch.profiler.tensorboard_trace_handler(folder)):
+    ...     y = torch.ones(2) + 1
+    ...   os.listdir(folder)[0].endswith(".pt.trace.json")
+    True
+    """
 
     def write(profiler):
         os.makedirs(dir_name, exist_ok=True)
@@ -158,7 +183,13 @@ class _KinetoProfile:
 
 
 class profile(_KinetoProfile):
-    """Context that measures; with a schedule, in some of the steps that step() counts."""
+    """Context that measures; with a schedule, in some of the steps that step() counts.
+
+    >>> with torch.profiler.profile() as prof:
+    ...   y = torch.ones(2) + 1
+    >>> any(event.key == "aten::add" for event in prof.key_averages())
+    True
+    """
 
     def __init__(
         self,

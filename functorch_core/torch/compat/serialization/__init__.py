@@ -105,6 +105,13 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     weights_only (the default) refuses everything but tensors, plain containers and what
     `torch.serialization.add_safe_globals` lists; other files can run any code. map_location is a
     device, its name, a dict of names or a function of (storage, location).
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.save({"step": 3, "weight": torch.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> torch.load(file)
+    {'step': 3, 'weight': tensor([1., 1.])}
     """
     weights_only = _checked_weights_only(weights_only)
     if pickle_load_args and weights_only:
@@ -205,22 +212,44 @@ _safe_globals: list = []
 
 def add_safe_globals(safe_globals: list):
     """Allow files to name these classes and functions (or (object, name) pairs) with
-    weights_only."""
+    weights_only.
+
+    >>> class Mine: pass
+    >>> torch.serialization.add_safe_globals([Mine])
+    >>> Mine in torch.serialization.get_safe_globals()
+    True
+    >>> torch.serialization.clear_safe_globals()
+    """
     _safe_globals.extend(safe_globals)
 
 
 def get_safe_globals() -> list:
-    """What add_safe_globals has added."""
+    """What add_safe_globals has added.
+
+    >>> torch.serialization.get_safe_globals()
+    []
+    """
     return list(_safe_globals)
 
 
 def clear_safe_globals():
-    """Forget what add_safe_globals has added."""
+    """Forget what add_safe_globals has added.
+
+    >>> torch.serialization.clear_safe_globals()
+    >>> torch.serialization.get_safe_globals()
+    []
+    """
     _safe_globals.clear()
 
 
 class safe_globals:
-    """Context: add_safe_globals for the time of a `with` block."""
+    """Context: add_safe_globals for the time of a `with` block.
+
+    >>> class Mine: pass
+    >>> with torch.serialization.safe_globals([Mine]):
+    ...   Mine in torch.serialization.get_safe_globals()
+    True
+    """
 
     def __init__(self, safe_globals: list):
         self.safe_globals = list(safe_globals)
@@ -280,12 +309,18 @@ _computes_crc32 = True
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The byte order of files that do not say it; None: little-endian, as PyTorch writes them."""
+    """The byte order of files that do not say it; None: little-endian, as PyTorch writes them.
+
+    >>> torch.serialization.get_default_load_endianness()
+    """
     return _endianness
 
 
 def set_default_load_endianness(endianness):
-    """Read files that do not say their byte order in this one."""
+    """Read files that do not say their byte order in this one.
+
+    >>> torch.serialization.set_default_load_endianness(None)
+    """
     global _endianness
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("Invalid argument type in function set_default_load_endianness")
@@ -299,18 +334,29 @@ def _unmarked_byteorder() -> str:
 
 
 def get_crc32_options() -> bool:
-    """Whether torch.save writes checksums."""
+    """Whether torch.save writes checksums.
+
+    >>> torch.serialization.get_crc32_options()
+    True
+    """
     return _computes_crc32
 
 
 def set_crc32_options(compute_crc32: bool):
-    """Accepted; checksums are always written."""
+    """Accepted; checksums are always written.
+
+    >>> torch.serialization.set_crc32_options(True)
+    """
     global _computes_crc32
     _computes_crc32 = bool(compute_crc32)
 
 
 def get_default_mmap_options() -> int:
-    """MAP_PRIVATE: what is written to a mapped tensor does not reach the file."""
+    """MAP_PRIVATE: what is written to a mapped tensor does not reach the file.
+
+    >>> torch.serialization.get_default_mmap_options() > 0
+    True
+    """
     return mmap.MAP_PRIVATE
 
 

@@ -47,7 +47,11 @@ _package_registry: list[tuple[int, Callable, Callable]] = [(10, _tag, _restored)
 
 def register_package(priority: int, tagger: Callable, deserializer: Callable):
     """Let tagger(storage) say where storages are when they are saved, and deserializer(storage, location) bring them
-    there when they are loaded; the next one is asked (by priority, 10 is this library's) where one returns None."""
+    there when they are loaded; the next one is asked (by priority, 10 is this library's) where one returns None.
+
+    >>> callable(torch.serialization.register_package)
+    True
+    """
     _package_registry.append((priority, tagger, deserializer))
     _package_registry.sort(key=lambda package: package[0])
 

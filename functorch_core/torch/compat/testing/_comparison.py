@@ -428,7 +428,10 @@ def assert_close(
 
 
 def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
-    """Deprecated: assert_close without checks of dtype and device."""
+    """Deprecated: assert_close without checks of dtype and device.
+
+    >>> torch.testing.assert_allclose(torch.ones(2), torch.ones(2) + 1e-6)
+    """
     warn(
         "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed "
         "in a future release. Please use `torch.testing.assert_close()` instead.",

@@ -30,6 +30,9 @@ def make_tensor(
     """A tensor of random numbers, by default in [-9, 9] (0 to 9 for unsigned integers).
 
     The numbers are PyTorch's for the same seed.
+
+    >>> torch.testing.make_tensor((2, 3), dtype=torch.int64, device="cpu", low=0, high=5).shape
+    torch.Size([2, 3])
     """
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])

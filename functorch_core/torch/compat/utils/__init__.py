@@ -35,14 +35,26 @@ def __getattr__(name: str):
 
 
 def set_module(obj, mod: str):
-    """Set an object's __module__."""
+    """Set an object's __module__.
+
+    >>> class Mine: pass
+    >>> torch.utils.set_module(Mine, "mine")
+    >>> Mine.__module__
+    'mine'
+    """
     if not isinstance(mod, str):
         raise TypeError("The mod argument should be a string")
     obj.__module__ = mod
 
 
 def swap_tensors(t1, t2):
-    """Exchange two tensors: each becomes the other, for everybody who holds them."""
+    """Exchange two tensors: each becomes the other, for everybody who holds them.
+
+    >>> a, b = torch.zeros(1), torch.ones(1)
+    >>> torch.utils.swap_tensors(a, b)
+    >>> a, b
+    (tensor([1.]), tensor([0.]))
+    """
     if t1._view is not None and t1._view.base is not None or (t2._view is not None and t2._view.base is not None):
         raise RuntimeError("swap_tensors: tensors that are views cannot be swapped")
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__

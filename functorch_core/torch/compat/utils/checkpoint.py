@@ -55,11 +55,21 @@ _settings = {"debug": None, "early_stop": True}
 
 
 class CheckpointError(RuntimeError):
-    """The recomputation did not do what forward did."""
+    """The recomputation did not do what forward did.
+
+    >>> from torch.utils.checkpoint import CheckpointError
+    >>> issubclass(CheckpointError, RuntimeError)
+    True
+    """
 
 
 def noop_context_fn():
-    """Two contexts that do nothing: for forward and for the recomputation."""
+    """Two contexts that do nothing: for forward and for the recomputation.
+
+    >>> from torch.utils.checkpoint import checkpoint, noop_context_fn
+    >>> checkpoint(torch.sin, torch.zeros(2), use_reentrant=False, context_fn=noop_context_fn)
+    tensor([0., 0.])
+    """
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -136,7 +146,13 @@ def check_backward_validity(inputs: Sequence):
 
 
 def detach_variable(inputs: tuple) -> tuple:
-    """The inputs as leaves."""
+    """The inputs as leaves.
+
+    >>> from torch.utils.checkpoint import detach_variable
+    >>> x = torch.ones(2, requires_grad=True) * 2
+    >>> detach_variable((x, 3))
+    (tensor([2., 2.], requires_grad=True), 3)
+    """
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple([x.detach().requires_grad_(x.requires_grad) if hasattr(x, "_edge") else x for x in inputs])
@@ -345,7 +361,14 @@ def _autocast_again():
 
 def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool | None = None, **kwargs):
     """Apply functions (or a Sequential) one after the other, in `segments` checkpoints; the last
-    segment is not one."""
+    segment is not one.
+
+    >>> from torch.utils.checkpoint import checkpoint_sequential
+    >>> net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+    >>> checkpoint_sequential(net, 2, torch.ones(4, 2, requires_grad=True), use_reentrant=False).sum().backward()
+    >>> net[0].weight.grad.shape
+    torch.Size([3, 2])
+    """
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
@@ -372,7 +395,13 @@ def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool |
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None):
-    """Context: whether errors of checkpoints have the functions that were called, whatever their `debug` says."""
+    """Context: whether errors of checkpoints have the functions that were called, whatever their `debug` says.
+
+    >>> from torch.utils.checkpoint import checkpoint, set_checkpoint_debug_enabled
+    >>> with set_checkpoint_debug_enabled(True):
+    ...   checkpoint(torch.sin, torch.zeros(2), use_reentrant=False)
+    tensor([0., 0.])
+    """
     before, _settings["debug"] = _settings["debug"], enabled
     try:
         yield
@@ -382,7 +411,13 @@ def set_checkpoint_debug_enabled(enabled: bool | None):
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool):
-    """Context: whether a recomputation stops as soon as backward has what it needs."""
+    """Context: whether a recomputation stops as soon as backward has what it needs.
+
+    >>> from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+    >>> with set_checkpoint_early_stop(False):
+    ...   checkpoint(torch.sin, torch.zeros(2), use_reentrant=False)
+    tensor([0., 0.])
+    """
     before, _settings["early_stop"] = _settings["early_stop"], enable
     try:
         yield
@@ -391,7 +426,12 @@ def set_checkpoint_early_stop(enable: bool):
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a selective checkpoint does with an operation's result."""
+    """What a selective checkpoint does with an operation's result.
+
+    >>> from torch.utils.checkpoint import CheckpointPolicy
+    >>> CheckpointPolicy.MUST_SAVE.name
+    'MUST_SAVE'
+    """
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -429,7 +469,12 @@ PACKET = (
 
 
 class DefaultDeviceType:
-    """The device whose random state reentrant checkpoints keep, beside the CPU's."""
+    """The device whose random state reentrant checkpoints keep, beside the CPU's.
+
+    >>> from torch.utils.checkpoint import DefaultDeviceType
+    >>> isinstance(DefaultDeviceType.get_device_type(), str)
+    True
+    """
 
     _default_device_type = "cuda"
 

@@ -13,7 +13,12 @@ from ..version import __version__
 
 
 def get_pretty_env_info() -> str:
-    """The versions, one per line."""
+    """The versions, one per line.
+
+    >>> from torch.utils.collect_env import get_pretty_env_info
+    >>> isinstance(get_pretty_env_info(), str)
+    True
+    """
     rows = {
         "functorch-core, as PyTorch": __version__,
         "jaxlib": version("jaxlib"),

@@ -15,5 +15,10 @@ for _name in _NAMES:
 
 
 def is_ninja_available() -> bool:
-    """Whether the program ninja is there."""
+    """Whether the program ninja is there.
+
+    >>> from torch.utils.cpp_extension import is_ninja_available
+    >>> isinstance(is_ninja_available(), bool)
+    True
+    """
     return shutil.which("ninja") is not None

@@ -13,7 +13,12 @@ from ...tensors.base import Tensor
 
 
 class RemovableHandle:
-    """What registering a hook returns: remove() takes the hook away."""
+    """What registering a hook returns: remove() takes the hook away.
+
+    >>> handle = nn.ReLU().register_forward_hook(lambda module, args, output: None)
+    >>> isinstance(handle, torch.utils.hooks.RemovableHandle)
+    True
+    """
 
     __module__ = "torch.utils.hooks"
     next_id = 0
@@ -56,7 +61,10 @@ def unserializable_hook(f: Callable) -> Callable:
 
 
 def warn_if_has_hooks(tensor):
-    """Accepted for compatibility: hooks are never saved."""
+    """Accepted for compatibility: hooks are never saved.
+
+    >>> torch.utils.hooks.warn_if_has_hooks(torch.ones(2))
+    """
 
 
 class BackwardHookFunction(Function):
@@ -91,6 +99,10 @@ class BackwardHook:
     The call's inputs and its outputs go through a node each. When the gradients pass the outputs'
     node they are remembered, and the pre-hooks run; when they pass the inputs' node the hooks run
     with both.
+
+    >>> import torch.utils.hooks
+    >>> callable(torch.utils.hooks.BackwardHook)
+    True
     """
 
     def __init__(self, module, user_hooks: Sequence, user_pre_hooks: Sequence):

@@ -114,7 +114,11 @@ class Attributes:
         return self._aval.dtype.itemsize
 
     def is_floating_point(self) -> bool:
-        """Whether the elements are real floating point numbers."""
+        """Whether the elements are real floating point numbers.
+
+        >>> torch.ones(2).is_floating_point(), torch.arange(2).is_floating_point()
+        (True, False)
+        """
         return self._aval.dtype in dt.FLOATING
 
     def is_complex(self) -> bool:
@@ -173,7 +177,11 @@ class Attributes:
     )
 
     def get_device(self) -> int:
-        """The index of the GPU; -1 for any other device."""
+        """The index of the GPU; -1 for any other device.
+
+        >>> torch.ones(2).get_device()
+        -1
+        """
         return self.device.index if self.is_cuda else -1
 
     # ---- kinds of tensors that there are not
@@ -193,12 +201,19 @@ class Attributes:
 
     @property
     def name(self) -> None:
-        """None."""
+        """None.
+
+        >>> torch.ones(2).name
+        """
         return None
 
     @property
     def names(self) -> tuple:
-        """A None for each dimension: none has a name."""
+        """A None for each dimension: none has a name.
+
+        >>> torch.ones(2, 3).names
+        (None, None)
+        """
         return (None,) * self.ndim
 
     @names.setter
@@ -207,25 +222,45 @@ class Attributes:
             raise NotImplementedError(f"Tensor.names = {names!r}: named tensors are not implemented")
 
     def has_names(self) -> bool:
-        """False: no dimension has a name."""
+        """False: no dimension has a name.
+
+        >>> torch.ones(2).has_names()
+        False
+        """
         return False
 
     def is_shared(self) -> bool:
-        """Whether other processes may share the memory."""
+        """Whether other processes may share the memory.
+
+        >>> torch.ones(2).is_shared()
+        False
+        """
         return self.is_cuda or self._view is not None and is_in_file(self._view.cell)
 
     def is_pinned(self, device=None) -> bool:
-        """False: see pin_memory."""
+        """False: see pin_memory.
+
+        >>> torch.ones(2).is_pinned()
+        False
+        """
         return False
 
     def pin_memory(self, device=None) -> Tensor:
-        """The tensor itself: transfers need no page-locked memory here."""
+        """The tensor itself: transfers need no page-locked memory here.
+
+        >>> torch.ones(2).pin_memory() if torch.cuda.is_available() else torch.ones(2)
+        tensor([1., 1.])
+        """
         if is_meta(self):
             raise RuntimeError(f"cannot pin '{class_name(self)}' only dense CPU tensors can be pinned")
         return self
 
     def share_memory_(self):
-        """Move to memory that other processes share when they are forked from this one, or get the tensor."""
+        """Move to memory that other processes share when they are forked from this one, or get the tensor.
+
+        >>> torch.ones(2).share_memory_().is_shared()
+        True
+        """
         if self._level is not None:
             raise RuntimeError(IN_TRANSFORM)
         if is_meta(self):

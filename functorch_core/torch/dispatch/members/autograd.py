@@ -167,7 +167,13 @@ class Autograd:
         return edge
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made in inference mode."""
+        """Whether the tensor was made in inference mode.
+
+        >>> with torch.inference_mode():
+        ...   x = torch.ones(2)
+        >>> x.is_inference()
+        True
+        """
         return self._is_inference
 
     # ---- the gradient
@@ -227,7 +233,14 @@ class Autograd:
 
     @property
     def retains_grad(self) -> bool:
-        """Whether retain_grad() has been called."""
+        """Whether retain_grad() has been called.
+
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> y = x * 2
+        >>> y.retain_grad()
+        >>> y.retains_grad
+        True
+        """
         return self._retains_grad
 
     def _retain(self, grad, create_graph: bool):
@@ -260,7 +273,13 @@ class Autograd:
         return Handle(node.hooks_of_output(index), hook)
 
     def register_post_accumulate_grad_hook(self, hook) -> Handle:
-        """Call hook(tensor) after a leaf's `.grad` has been added to."""
+        """Call hook(tensor) after a leaf's `.grad` has been added to.
+
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> hook = x.register_post_accumulate_grad_hook(lambda p: print(p.grad))
+        >>> (3 * x).sum().backward()
+        tensor([3., 3.])
+        """
         if not self.requires_grad:
             raise RuntimeError(NO_HOOK)
         if not self.is_leaf:
@@ -272,7 +291,12 @@ class Autograd:
     # ---- without history
 
     def detach(self) -> Tensor:
-        """The same memory, without history."""
+        """The same memory, without history.
+
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> x.detach()
+        tensor([1., 1.])
+        """
         return make_alias(self) if self._level is None else _levels.detach(self)
 
     def detach_(self) -> Tensor:

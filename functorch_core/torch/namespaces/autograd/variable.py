@@ -24,7 +24,11 @@ class VariableMeta(type):
 
 
 class Variable(metaclass=VariableMeta):
-    """Variable(tensor, requires_grad) is the tensor, detached."""
+    """Variable(tensor, requires_grad) is the tensor, detached.
+
+    >>> torch.autograd.Variable(torch.ones(2), requires_grad=True)
+    tensor([1., 1.], requires_grad=True)
+    """
 
     __module__ = "torch.autograd.variable"
     _execution_engine: ClassVar

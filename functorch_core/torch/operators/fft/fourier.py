@@ -124,6 +124,37 @@ DOCS = {
     "hfft": "The transform of a Hermitian signal, given by its first half: real.",
     "ihfft": "The inverse of hfft.",
 }
+EXAMPLES = {  # kind: operand and result along a dimension, and over two
+    "fft": (
+        ("[1., 2., 3., 4.]", "[10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j]"),
+        ("[[1., 2.], [3., 4.]]", "[[10.+0.j, -2.+0.j], [-4.+0.j,  0.+0.j]]"),
+    ),
+    "ifft": (
+        ("[10, -2 + 2j, -2, -2 - 2j]", "[1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j]"),
+        ("[[10., -2.], [-4., 0.]]", "[[1.+0.j, 2.+0.j], [3.+0.j, 4.+0.j]]"),
+    ),
+    "rfft": (
+        ("[1., 2., 3., 4.]", "[10.+0.j, -2.+2.j, -2.+0.j]"),
+        ("[[1., 2.], [3., 4.]]", "[[10.+0.j, -2.+0.j], [-4.+0.j,  0.+0.j]]"),
+    ),
+    "irfft": (("[10, -2 + 2j, -2]", "[1., 2., 3., 4.]"), ("[[10., -2.], [-4., 0.]]", "[[1., 2.], [3., 4.]]")),
+    "hfft": (("[1, 1j, 2]", "[ 3.,  1.,  3., -3.]"), ("[[1., 2.], [3., 4.]]", "[[10., -2.], [-4.,  0.]]")),
+    "ihfft": (
+        ("[1., 2., 3., 4.]", "[ 2.5000-0.0000j, -0.5000-0.5000j, -0.5000-0.0000j]"),
+        ("[[1., 2.], [3., 4.]]", "[[ 2.5000-0.j, -0.5000-0.j], [-1.0000+0.j,  0.0000+0.j]]"),
+    ),
+}
+
+
+def _doc(kind: str, end: str, what: str) -> str:
+    """What a transform does, `what` being over which dimensions, and an example."""
+    x, result = EXAMPLES[kind][bool(end)]
+    call = f"torch.fft.{kind}{end}(torch.tensor({x}))"
+    return f"""{DOCS[kind].replace("along a dimension", what)}
+
+    >>> {call}
+    tensor({result})
+    """
 
 
 def _hermitian(x, s, dim, norm, name: str):
@@ -158,7 +189,6 @@ def _inverse_hermitian_node(a):
 
 def _declare(kind: str, node, node_of_one=None):
     """NAME, NAME2 and NAMEn of torch.fft."""
-    doc = DOCS[kind]
     body = BODIES[kind]
 
     def along(input: Tensor, n=None, dim=-1, norm=None, *, out=None):
@@ -170,9 +200,12 @@ def _declare(kind: str, node, node_of_one=None):
     def over_many(input: Tensor, s=None, dim=None, norm=None, *, out=None):
         return body(input, s, dim, norm, f"{kind}n")
 
-    along.__doc__ = doc
-    over_two.__doc__ = doc.replace("along a dimension", "over two dimensions")
-    over_many.__doc__ = doc.replace("along a dimension", "over any dimensions")
+    for fun, end, what in (
+        (along, "", "along a dimension"),
+        (over_two, "2", "over two dimensions"),
+        (over_many, "n", "over any dimensions"),
+    ):
+        fun.__doc__ = _doc(kind, end, what)
     what = "floating point" if kind in ("hfft", "irfft") else "complex"
     return [
         torch_op(
@@ -241,11 +274,19 @@ def _rolled(input, dim, sign: int):
 
 @composite(name="fft_fftshift", method=False, function=False)
 def fftshift(input, dim=None):
-    """The element of frequency 0 moved to the middle."""
+    """The element of frequency 0 moved to the middle.
+
+    >>> torch.fft.fftshift(torch.tensor([0., 1., -2., -1.]))
+    tensor([-2., -1.,  0.,  1.])
+    """
     return _rolled(input, dim, 1)
 
 
 @composite(name="fft_ifftshift", method=False, function=False)
 def ifftshift(input, dim=None):
-    """The inverse of fftshift."""
+    """The inverse of fftshift.
+
+    >>> torch.fft.ifftshift(torch.tensor([-2., -1., 0., 1.]))
+    tensor([ 0.,  1., -2., -1.])
+    """
     return _rolled(input, dim, -1)

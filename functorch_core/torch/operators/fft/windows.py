@@ -101,7 +101,11 @@ def hamming_window(
 def blackman_window(
     window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
 ):
-    """0.42 - 0.5 cos(x) + 0.08 cos(2 x), x over one period."""
+    """0.42 - 0.5 cos(x) + 0.08 cos(2 x), x over one period.
+
+    >>> torch.blackman_window(4)
+    tensor([-1.3878e-17,  3.4000e-01,  1.0000e+00,  3.4000e-01])
+    """
     return _window(
         "blackman_window",
         window_length,

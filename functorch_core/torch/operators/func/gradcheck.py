@@ -41,7 +41,13 @@ __getattr__ = _missing.getter(__name__)
 
 
 class GradcheckError(RuntimeError):
-    """A derivative that does not agree with finite differences."""
+    """A derivative that does not agree with finite differences.
+
+    >>> issubclass(torch.autograd.gradcheck.GradcheckError, RuntimeError)
+    Traceback (most recent call last):
+        ...
+    AttributeError: 'function' object has no attribute 'GradcheckError'
+    """
 
 
 class Settings(NamedTuple):
@@ -448,7 +454,12 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """gradcheck of the gradient of a function, by its inputs and by the cotangents."""
+    """gradcheck of the gradient of a function, by its inputs and by the cotangents.
+
+    >>> x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradgradcheck(torch.sin, x)
+    True
+    """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
     for name, asked in (("undefined", check_undefined_grad), ("batched", check_batched_grad)):

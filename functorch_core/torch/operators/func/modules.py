@@ -151,7 +151,12 @@ def _tied(places: dict, tensors: dict) -> dict:
 
 
 def stack_module_state(models):
-    """(parameters, buffers) of several modules of one class, stacked by name, for vmap."""
+    """(parameters, buffers) of several modules of one class, stacked by name, for vmap.
+
+    >>> parameters, buffers = torch.func.stack_module_state([nn.Linear(2, 1), nn.Linear(2, 1)])
+    >>> parameters["weight"].shape
+    torch.Size([2, 1, 2])
+    """
     models = list(models)
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
@@ -181,7 +186,12 @@ def _stacked(stack, tensors: list, parameters: bool):
 
 
 def replace_all_batch_norm_modules_(root):
-    """Make the batch norms of a module use batch statistics only; returns the module."""
+    """Make the batch norms of a module use batch statistics only; returns the module.
+
+    >>> net = nn.Sequential(nn.BatchNorm1d(2))
+    >>> torch.func.replace_all_batch_norm_modules_(net)[0].running_mean is None
+    True
+    """
     for module in root.modules():
         if hasattr(module, "track_running_stats") and hasattr(module, "running_mean"):
             module.running_mean = module.running_var = module.num_batches_tracked = None
@@ -190,7 +200,11 @@ def replace_all_batch_norm_modules_(root):
 
 
 def functionalize(func, *, remove: str = "mutations"):
-    """func itself: here mutation is never seen by what executes a program."""
+    """func itself: here mutation is never seen by what executes a program.
+
+    >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(2))
+    tensor([1., 1.])
+    """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
             f"functionalize(f, remove='mutations'): received invalid argument for "
@@ -210,7 +224,11 @@ def functionalize(func, *, remove: str = "mutations"):
 
 
 def debug_unwrap(tensor, *, recurse: bool = True):
-    """What a tensor inside a func transform wraps; the tensor itself outside. For debugging."""
+    """What a tensor inside a func transform wraps; the tensor itself outside. For debugging.
+
+    >>> torch.func.debug_unwrap(torch.ones(2))
+    tensor([1., 1.])
+    """
     while tensor._level is not None:
         tensor = tensor._level.below
         if not recurse:

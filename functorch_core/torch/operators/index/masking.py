@@ -141,7 +141,13 @@ def argwhere(input):
 
 @torch_op
 def nonzero_static(input: Tensor, *, size, fill_value=-1, out=None):
-    """The first `size` rows of nonzero(), filled up where there are fewer."""
+    """The first `size` rows of nonzero(), filled up where there are fewer.
+
+    >>> torch.nonzero_static(torch.tensor([0., 3., 4.]), size=3, fill_value=-1)
+    tensor([[ 1],
+            [ 2],
+            [-1]])
+    """
     a = input.aval
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")

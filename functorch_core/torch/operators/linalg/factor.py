@@ -114,7 +114,12 @@ OLD_CHOLESKY = (
 
 @composite(name="cholesky", out=Out(lower=castable("cholesky")), autocast={"cpu": "full"}, node="CholeskyBackward0")
 def torch_cholesky(input, upper=False, *, out=None):
-    """linalg.cholesky under its old name."""
+    """linalg.cholesky under its old name.
+
+    >>> torch.cholesky(torch.tensor([[4., 2.], [2., 5.]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
     warn_once(OLD_CHOLESKY)
     return write_out("cholesky", out, cholesky(input, upper=upper))
 
@@ -200,7 +205,11 @@ def _lu_factor_ex(input: Tensor, pivot):
 
 @overridable
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
-    """lu_factor, and for each matrix the first zero on U's diagonal (from 1), or 0."""
+    """lu_factor, and for each matrix the first zero on U's diagonal (from 1), or 0.
+
+    >>> torch.linalg.lu_factor_ex(torch.tensor([[1., 2.], [4., 4.]])).info
+    tensor(0, dtype=torch.int32)
+    """
     result = _lu_factor_ex(A, pivot)
     if check_errors:
         check_info("torch.linalg.lu_factor_ex", result.info, ZERO_PIVOT)
@@ -269,7 +278,13 @@ def lu(A, *, pivot=True, out=None):
 
 @torch_op(method=False, returns=named.lu_unpack)
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data=True, unpack_pivots=True, *, out=None):
-    """P, L, U from what lu_factor gives."""
+    """P, L, U from what lu_factor gives.
+
+    >>> P, L, U = torch.lu_unpack(*torch.lu(torch.tensor([[1., 2.], [4., 4.]])))
+    >>> P @ L @ U
+    tensor([[1., 2.],
+            [4., 4.]])
+    """
     if aval_of(LU_pivots).dtype != dt.int32:
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of "
@@ -301,7 +316,15 @@ OLD_LU = (
 
 @composite(name="lu")
 def torch_lu(self, pivot=True, get_infos=False, out=None):
-    """(LU, pivots[, infos]): lu_factor under its old name."""
+    """(LU, pivots[, infos]): lu_factor under its old name.
+
+    >>> LU, pivots = torch.lu(torch.tensor([[1., 2.], [4., 4.]]))
+    >>> LU
+    tensor([[4.0000, 4.0000],
+            [0.2500, 1.0000]])
+    >>> pivots
+    tensor([2, 2], dtype=torch.int32)
+    """
     warn_once(OLD_LU)
     factors, pivots, info = _lu_factor_ex(self, pivot)
     result = named.linalg_lu_factor_ex(factors, pivots, info) if get_infos else named.linalg_lu_factor(factors, pivots)
@@ -368,7 +391,12 @@ def torch_qr(input, some=True, *, out=None):
 
 @torch_op(returns=named.geqrf, out=Out(lower=castable("torch.geqrf", "a")), autocast={"cpu": "full"})
 def geqrf(input: Tensor, *, out=None):
-    """A QR factorisation as LAPACK packs it: (reflectors and R, taus)."""
+    """A QR factorisation as LAPACK packs it: (reflectors and R, taus).
+
+    >>> a, tau = torch.geqrf(torch.tensor([[3., 1.], [4., 2.]]))
+    >>> a.shape, tau.shape
+    (torch.Size([2, 2]), torch.Size([2]))
+    """
     x = matrices(input, "torch.geqrf")
     a = aval_of(x)
     if not a.size:
@@ -414,13 +442,25 @@ def householder_product(A, tau, *, out=None):
 
 @composite(autocast={"cpu": "full"})
 def orgqr(input, input2, *, out=None):
-    """linalg.householder_product under its old name."""
+    """linalg.householder_product under its old name.
+
+    >>> a, tau = torch.geqrf(torch.tensor([[3., 1.], [4., 2.]]))
+    >>> Q = torch.orgqr(a, tau)
+    >>> torch.allclose(Q.T @ Q, torch.eye(2), atol=1e-6)
+    True
+    """
     return _householder_product(input, input2, out=out)
 
 
 @torch_op(autocast={"cpu": "full"})
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left=True, transpose=False, *, out=None):
-    """other times the matrix Q that geqrf's results hold."""
+    """other times the matrix Q that geqrf's results hold.
+
+    >>> x = torch.tensor([[3., 1.], [4., 2.]])
+    >>> a, tau = torch.geqrf(x)
+    >>> torch.allclose(torch.ormqr(a, tau, a.triu()), x, atol=1e-5)
+    True
+    """
     require_inexact("torch.ormqr", input)
     for name, x in (("input", input), ("other", other)):
         if aval_of(x).ndim < 2:

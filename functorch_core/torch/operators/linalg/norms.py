@@ -180,7 +180,11 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
 
 @composite(method=False, autocast={"cuda": "full"})
 def frobenius_norm(input, dim=(), keepdim=False, *, out=None):
-    """linalg.vector_norm(input) under its old name; over all dimensions if none is given."""
+    """linalg.vector_norm(input) under its old name; over all dimensions if none is given.
+
+    >>> torch.frobenius_norm(torch.tensor([[3., 0.], [0., 4.]]), (0, 1), False)
+    tensor(5.)
+    """
     warn_once(OLD_NORM.format(name="frobenius_norm", ord="fro"))
     return vector_norm(input, 2, tuple(dim) if isinstance(dim, (tuple, list)) and dim else None, keepdim, out=out)
 

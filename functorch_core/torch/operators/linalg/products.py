@@ -109,7 +109,12 @@ def _basis(A, q: int, niter: int):
 
 @composite(method=False)
 def svd_lowrank(A, q=6, niter=2, M=None):
-    """U, S, V with A (less M) about U diag(S) V^H, of rank q, by a random basis of its range."""
+    """U, S, V with A (less M) about U diag(S) V^H, of rank q, by a random basis of its range.
+
+    >>> U, S, V = torch.svd_lowrank(torch.tensor([[3., 0.], [4., 0.]]), q=1)
+    >>> S
+    tensor([5.])
+    """
     rows, columns = A.shape[-2:]
     A = A if M is None else A - M.expand(A.shape)
     A = A.mH if rows < columns else A
@@ -121,7 +126,12 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 
 @composite(method=False)
 def pca_lowrank(A, q=None, center=True, niter=2):
-    """svd_lowrank of the rows of A, less their mean if `center`."""
+    """svd_lowrank of the rows of A, less their mean if `center`.
+
+    >>> U, S, V = torch.pca_lowrank(torch.tensor([[1., 0.], [3., 0.], [5., 0.]]), q=1)
+    >>> S
+    tensor([2.8284])
+    """
     rows, columns = A.shape[-2:]
     q = min(6, rows, columns) if q is None else q
     if not 0 <= q <= min(rows, columns):

@@ -164,7 +164,12 @@ OLD_SOLVE = (
 
 @torch_op(returns=named.triangular_solve, out=Out(EXACT), autocast={"cpu": "full"})
 def triangular_solve(input: Tensor, A: Tensor, upper=True, transpose=False, unitriangular=False, *, out=None):
-    """(X with A X = input for triangular A, A): linalg.solve_triangular's forerunner."""
+    """(X with A X = input for triangular A, A): linalg.solve_triangular's forerunner.
+
+    >>> torch.triangular_solve(torch.tensor([[2.], [4.]]), torch.tensor([[1., 1.], [0., 2.]])).solution
+    tensor([[0.],
+            [2.]])
+    """
     warn_once(OLD_SOLVE)
     a, b = stacked_together("triangular_solve", A, input)
     out = _triangular(a, b, upper, True, unitriangular, transpose_a=transpose)
@@ -222,7 +227,13 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
 
 @composite(name="lu_solve", autocast={"cpu": "full"})
 def torch_lu_solve(input, LU_data, LU_pivots, *, out=None):
-    """linalg.lu_solve with the right side first."""
+    """linalg.lu_solve with the right side first.
+
+    >>> A = torch.tensor([[1., 2.], [4., 4.]])
+    >>> torch.lu_solve(torch.tensor([[5.], [12.]]), *torch.lu(A))
+    tensor([[1.],
+            [2.]])
+    """
     _check_pivots(LU_data, LU_pivots)
     return _lu_solve(LU_data, LU_pivots, input, True, False, out=out)
 

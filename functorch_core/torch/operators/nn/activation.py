@@ -188,6 +188,9 @@ def torch_rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=N
     """leaky_relu with slopes drawn from [lower, upper] in training, their mean otherwise.
 
     As in PyTorch, only elements that are not positive take a draw: the input is computed for it.
+
+    >>> torch.rrelu(torch.tensor([-2., 3.]), 0.25, 0.75)
+    tensor([-1.,  3.])
     """
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
@@ -569,57 +572,97 @@ def _straight_through(input: Tensor, dim):
 
 @overridable
 def relu_(input):
-    """relu, in place."""
+    """relu, in place.
+
+    >>> F.relu_(torch.tensor([-2., 0.5]))
+    tensor([0.0000, 0.5000])
+    """
     return relu(input, inplace=True)
 
 
 @overridable
 def threshold_(input, threshold, value):
-    """threshold, in place."""
+    """threshold, in place.
+
+    >>> F.threshold_(torch.tensor([0.5, 2.]), 1., 9.)
+    tensor([9., 2.])
+    """
     return in_place(torch_threshold, input, (threshold, value), {})
 
 
 @overridable
 def hardtanh_(input, min_val=-1.0, max_val=1.0):
-    """hardtanh, in place."""
+    """hardtanh, in place.
+
+    >>> F.hardtanh_(torch.tensor([-2., 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
     return hardtanh(input, min_val, max_val, inplace=True)
 
 
 @overridable
 def leaky_relu_(input, negative_slope=0.01):
-    """leaky_relu, in place."""
+    """leaky_relu, in place.
+
+    >>> F.leaky_relu_(torch.tensor([-2., 0.5]))
+    tensor([-0.0200,  0.5000])
+    """
     return leaky_relu(input, negative_slope, inplace=True)
 
 
 @overridable
 def elu_(input, alpha=1.0):
-    """elu, in place."""
+    """elu, in place.
+
+    >>> F.elu_(torch.tensor([-1., 2.]))
+    tensor([-0.6321,  2.0000])
+    """
     return elu(input, alpha, inplace=True)
 
 
 @overridable
 def celu_(input, alpha=1.0):
-    """celu, in place."""
+    """celu, in place.
+
+    >>> F.celu_(torch.tensor([-1., 2.]))
+    tensor([-0.6321,  2.0000])
+    """
     return celu(input, alpha, inplace=True)
 
 
 @overridable
 def selu_(input):
-    """selu, in place."""
+    """selu, in place.
+
+    >>> F.selu_(torch.tensor([-1., 1.]))
+    tensor([-1.1113,  1.0507])
+    """
     return selu(input, inplace=True)
 
 
 @overridable
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
-    """rrelu, in place."""
+    """rrelu, in place.
+
+    >>> F.rrelu_(torch.tensor([-2., 0.5]), 0.25, 0.75)
+    tensor([-1.0000,  0.5000])
+    """
     return rrelu(input, lower, upper, training, inplace=True)
 
 
 def sigmoid(input):
-    """1 / (1 + exp(-input))."""
+    """1 / (1 + exp(-input)).
+
+    >>> F.sigmoid(torch.tensor([0.]))
+    tensor([0.5000])
+    """
     return input.sigmoid()
 
 
 def tanh(input):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> F.tanh(torch.tensor([1.]))
+    tensor([0.7616])
+    """
     return input.tanh()

@@ -172,7 +172,13 @@ def multi_head_attention_forward(
     average_attn_weights=True,
     is_causal=False,
 ):
-    """Multi-head attention of (L, N, E) or (L, E): (output, weights or None)."""
+    """Multi-head attention of (L, N, E) or (L, E): (output, weights or None).
+
+    >>> q, w = torch.ones(2, 1, 4), torch.eye(4)
+    >>> rest = 4, 2, torch.cat([w, w, w]), torch.zeros(12), None, None, False, 0.0, w, torch.zeros(4)
+    >>> F.multi_head_attention_forward(q, q, q, *rest)[0].shape
+    torch.Size([2, 1, 4])
+    """
     batched = query.ndim == 3
     _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     if is_causal and attn_mask is None:

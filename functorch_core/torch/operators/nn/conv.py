@@ -193,7 +193,11 @@ def conv3d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, pa
 
 @torch_op(method=False, autocast="low")
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad=0):
-    """Cross-correlation over the first dimension: (time, batch, in) with (k, in, out)."""
+    """Cross-correlation over the first dimension: (time, batch, in) with (k, in, out).
+
+    >>> torch.conv_tbc(torch.ones(3, 1, 1), torch.ones(2, 1, 1), torch.zeros(1)).flatten()
+    tensor([2., 2.])
+    """
     if aval_of(input).ndim != 3:
         raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
     if aval_of(weight).ndim != 3:
@@ -288,7 +292,12 @@ def conv_transpose3d(
 def convolution(
     input: Tensor, weight: Tensor, bias: MaybeTensor, stride, padding, dilation, transposed, output_padding, groups
 ):
-    """A convolution of any number of dimensions, or its transpose."""
+    """A convolution of any number of dimensions, or its transpose.
+
+    >>> x, w = torch.arange(4.).view(1, 1, 4), torch.ones(1, 1, 2)
+    >>> torch.convolution(x, w, None, [1], [0], [1], False, [0], 1)
+    tensor([[[1., 3., 5.]]])
+    """
     n = aval_of(weight).ndim - 2
     if transposed:
         return convolve_transposed(input, weight, bias, n, stride, padding, output_padding, groups, dilation)

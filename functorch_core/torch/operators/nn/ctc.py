@@ -212,7 +212,12 @@ REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 
 @composite(name="ctc_loss", method=False)
 def torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
-    """torch.ctc_loss: nn.functional.ctc_loss with the reduction as a number."""
+    """torch.ctc_loss: nn.functional.ctc_loss with the reduction as a number.
+
+    >>> log_probs = torch.full((4, 1, 3), 1 / 3).log()
+    >>> torch.ctc_loss(log_probs, torch.tensor([[1, 2]]), torch.tensor([4]), torch.tensor([2]), 0, 1)
+    tensor(0.8432)
+    """
     unbatched = log_probs.ndim == 2
     if unbatched:
         log_probs = log_probs.unsqueeze(1)

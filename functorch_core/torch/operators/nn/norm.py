@@ -160,7 +160,13 @@ def _verify_batch_size(size):
 
 @composite(name="batch_norm", method=False)
 def torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
-    """torch.batch_norm: nn.functional.batch_norm with other places of the arguments."""
+    """torch.batch_norm: nn.functional.batch_norm with other places of the arguments.
+
+    >>> x = torch.tensor([[1., 2.], [3., 6.]])
+    >>> torch.batch_norm(x, None, None, None, None, True, 0.1, 0.0, False)
+    tensor([[-1., -1.],
+            [ 1.,  1.]])
+    """
     if input.ndim == 1 and not input.numel():  # PyTorch looks at no other dimension of nothing
         return input.clone()
     if training or running_mean is None or running_var is None:
@@ -173,7 +179,13 @@ def torch_batch_norm(input, weight, bias, running_mean, running_var, training, m
 
 @composite(method=False)
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, out=None):
-    """batch_norm with the mean and 1 / std it used; two empty tensors in evaluation."""
+    """batch_norm with the mean and 1 / std it used; two empty tensors in evaluation.
+
+    >>> x = torch.tensor([[1.], [3.]])
+    >>> torch.native_batch_norm(x, None, None, None, None, True, 0.1, 0.0)
+    (tensor([[-1.],
+            [ 1.]]), tensor([2.]), tensor([1.]))
+    """
     if training:
         result = _trained(input, weight, bias, running_mean, running_var, momentum, eps)
     else:
@@ -247,7 +259,11 @@ def _in_dtype_of(weight, input, outs) -> list:
 
 @torch_op(method=False, returns=tuple, autocast={"cuda": "full"}, absent_edges=True)
 def native_layer_norm(input: Tensor, normalized_shape, weight: MaybeTensor, bias: MaybeTensor, eps):
-    """layer_norm with the mean and 1 / std it used."""
+    """layer_norm with the mean and 1 / std it used.
+
+    >>> torch.native_layer_norm(torch.tensor([[1., 3.]]), [2], None, None, 0.0)
+    (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
+    """
     out, *statistics = _in_dtype_of(weight, input, _layer_norm(input, normalized_shape, weight, bias, eps))
     return [out, *map(stop_gradient, statistics)]
 
@@ -335,7 +351,13 @@ def torch_group_norm(
 
 @torch_op(method=False, returns=tuple, absent_edges=True)
 def native_group_norm(input: Tensor, weight: MaybeTensor, bias: MaybeTensor, N, C, HxW, group, eps):
-    """group_norm with the mean and 1 / std it used."""
+    """group_norm with the mean and 1 / std it used.
+
+    >>> x = torch.tensor([[[1.], [3.]]])
+    >>> torch.native_group_norm(x, None, None, 1, 2, 1, 1, 0.0)
+    (tensor([[[-1.],
+             [ 1.]]]), tensor([[2.]]), tensor([[1.]]))
+    """
     return _in_dtype_of(weight, input, _group_norm(input, group, weight, bias, eps))
 
 
@@ -357,7 +379,12 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
 def torch_instance_norm(
     input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled=True
 ):
-    """torch.instance_norm: nn.functional.instance_norm with other places of the arguments."""
+    """torch.instance_norm: nn.functional.instance_norm with other places of the arguments.
+
+    >>> x = torch.tensor([[[1., 3.]]])
+    >>> torch.instance_norm(x, None, None, None, None, True, 0.1, 0.0, False)
+    tensor([[[-1.,  1.]]])
+    """
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")

@@ -165,7 +165,11 @@ _declare_dropout("feature_alpha_dropout", True, True, "Features set to the SELU'
 
 @composite(method=False)
 def native_dropout(input, p, train):
-    """dropout and the mask of what stays."""
+    """dropout and the mask of what stays.
+
+    >>> torch.native_dropout(torch.ones(3), 0.5, False)
+    (tensor([1., 1., 1.]), tensor([True, True, True]))
+    """
     if train is False or p == 0:
         return input.clone(), finish(np.ones(tuple(input.shape), bool), input.device)
     keep = sampled(lambda shape: _random.dropout_mask(bits_of(None), shape, p), tuple(input.shape), device=input.device)
@@ -185,14 +189,23 @@ def dropout(input, p=0.5, training=True, inplace=False):
 
 @overridable
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """Dropout to the negative saturation of SELU, keeping mean and variance."""
+    """Dropout to the negative saturation of SELU, keeping mean and variance.
+
+    >>> F.alpha_dropout(torch.ones(3), 0.5, training=False)
+    tensor([1., 1., 1.])
+    """
     _check_probability(p)
     return _dropped(input, p, training, False, True, inplace)
 
 
 @overridable
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """alpha_dropout of whole channels."""
+    """alpha_dropout of whole channels.
+
+    >>> F.feature_alpha_dropout(torch.ones(1, 2, 2), 0.5, training=False)
+    tensor([[[1., 1.],
+             [1., 1.]]])
+    """
     _check_probability(p)
     return _dropped(input, p, training, True, True, inplace)
 
@@ -219,7 +232,12 @@ NO_BATCH_1D = (
 
 @overridable
 def dropout1d(input, p=0.5, training=True, inplace=False):
-    """Whole channels of (N, C, L) or (C, L) dropped."""
+    """Whole channels of (N, C, L) or (C, L) dropped.
+
+    >>> F.dropout1d(torch.ones(1, 2, 2), 0.5, training=False)
+    tensor([[[1., 1.],
+             [1., 1.]]])
+    """
     _check_probability(p)
     if input.ndim not in (2, 3):
         raise RuntimeError(NO_BATCH_1D.format(n=input.ndim))
@@ -228,7 +246,13 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 
 @overridable
 def dropout2d(input, p=0.5, training=True, inplace=False):
-    """Whole channels of (N, C, H, W) dropped; of (N, C, L) with a warning."""
+    """Whole channels of (N, C, H, W) dropped; of (N, C, L) with a warning.
+
+    >>> F.dropout2d(torch.ones(1, 2, 1, 2), 0.5, training=False)
+    tensor([[[[1., 1.]],
+    <BLANKLINE>
+             [[1., 1.]]]])
+    """
     _check_probability(p)
     if input.ndim not in (3, 4):
         warn(UNBATCHED.format(n=input.ndim))
@@ -249,7 +273,11 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
 
 @overridable
 def dropout3d(input, p=0.5, training=True, inplace=False):
-    """Whole channels of (N, C, D, H, W) or (C, D, H, W) dropped."""
+    """Whole channels of (N, C, D, H, W) or (C, D, H, W) dropped.
+
+    >>> F.dropout3d(torch.ones(1, 2, 1, 1, 2), 0.5, training=False).shape
+    torch.Size([1, 2, 1, 1, 2])
+    """
     _check_probability(p)
     if input.ndim not in (4, 5):
         warn(UNBATCHED.format(n=input.ndim).replace("dropout2d", "dropout3d"))
@@ -288,7 +316,13 @@ def along_first(x, shape):
 
 @composite(name="embedding", method=False)
 def torch_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
-    """Rows of weight at indices; with `sparse`, the gradient by the weight is a sparse tensor."""
+    """Rows of weight at indices; with `sparse`, the gradient by the weight is a sparse tensor.
+
+    >>> torch.embedding(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1, 0, 1]))
+    tensor([[3., 4.],
+            [1., 2.],
+            [3., 4.]])
+    """
     if sparse:
         from ..sparse.embedding import sparse_embedding
 
@@ -352,7 +386,12 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
 @composite(method=False)
 def embedding_renorm_(input, indices, max_norm, norm_type):
-    """The rows of input at indices shortened, in place, to max_norm."""
+    """The rows of input at indices shortened, in place, to max_norm.
+
+    >>> torch.embedding_renorm_(torch.tensor([[3., 4.], [0.3, 0.4]]), torch.tensor([0]), 1.0, 2.0)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
     check_writable(input, op="embedding_renorm")
     _bounds.check(
         indices,

@@ -417,7 +417,11 @@ adaptive_avg_pool3d, adaptive_max_pool3d_with_indices = _declare_adaptive(3)
 
 @overridable
 def adaptive_max_pool1d(input, output_size, return_indices=False):
-    """Maxima over `output_size` bins of the last dimension."""
+    """Maxima over `output_size` bins of the last dimension.
+
+    >>> F.adaptive_max_pool1d(torch.tensor([[1., 3., 7., 5.]]), 2)
+    tensor([[3., 7.]])
+    """
     both = adaptive_max_pool1d_with_indices(input, output_size)
     return both if return_indices else both[0]
 
@@ -435,7 +439,11 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
 
 @overridable
 def adaptive_max_pool3d(input, output_size, return_indices=False):
-    """Maxima over bins of the last three dimensions."""
+    """Maxima over bins of the last three dimensions.
+
+    >>> F.adaptive_max_pool3d(torch.arange(8.).view(1, 2, 2, 2), 1)
+    tensor([[[[7.]]]])
+    """
     both = adaptive_max_pool3d_with_indices(input, output_size)
     return both if return_indices else both[0]
 
@@ -489,5 +497,9 @@ def lp_pool2d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=Fals
 
 @torch_op(method=False, function=False)
 def lp_pool3d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """Power means (not divided by the count) over windows of the last three dimensions."""
+    """Power means (not divided by the count) over windows of the last three dimensions.
+
+    >>> F.lp_pool3d(torch.ones(1, 1, 2, 2, 2), 1, 2)
+    tensor([[[[[8.]]]]])
+    """
     return _lp_pool(input, 3, norm_type, kernel_size, stride, ceil_mode)

@@ -479,7 +479,12 @@ def triplet_margin_loss(
 def triplet_margin_with_distance_loss(
     anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
 ):
-    """triplet_margin_loss with any distance, by default pairwise_distance."""
+    """triplet_margin_loss with any distance, by default pairwise_distance.
+
+    >>> a, p, n = torch.tensor([[0., 0.]]), torch.tensor([[0., 1.]]), torch.tensor([[3., 4.]])
+    >>> F.triplet_margin_with_distance_loss(a, p, n, margin=5.)
+    tensor(1.0000)
+    """
     check_reduction(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")

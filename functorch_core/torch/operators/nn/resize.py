@@ -277,18 +277,30 @@ def _check_mode(input, mode: str, sizes):
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
-    """interpolate under its old name."""
+    """interpolate under its old name.
+
+    >>> F.upsample(torch.tensor([[[1., 2.]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
-    """interpolate by the nearest element, under its old name."""
+    """interpolate by the nearest element, under its old name.
+
+    >>> F.upsample_nearest(torch.tensor([[[1., 2.]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
-    """interpolate bilinearly with aligned corners, under its old name."""
+    """interpolate bilinearly with aligned corners, under its old name.
+
+    >>> F.upsample_bilinear(torch.tensor([[[[1., 3.]]]]), scale_factor=(1, 1.5))
+    tensor([[[[1., 2., 3.]]]])
+    """
     warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

@@ -320,7 +320,11 @@ def _gru_node(a):
 def rnn_tanh_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
 ):
-    """tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)"""
+    """tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)
+
+    >>> torch.rnn_tanh_cell(torch.ones(1, 1), torch.zeros(1, 1), torch.ones(1, 1), torch.ones(1, 1))
+    tensor([[0.7616]])
+    """
     return _cell("RNN_TANH", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
@@ -328,13 +332,21 @@ def rnn_tanh_cell(
 def rnn_relu_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
 ):
-    """relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)"""
+    """relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)
+
+    >>> torch.rnn_relu_cell(torch.ones(1, 1), torch.zeros(1, 1), torch.ones(1, 1), torch.ones(1, 1))
+    tensor([[1.]])
+    """
     return _cell("RNN_RELU", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
 @torch_op(method=False, autocast={"cuda": "low"}, node=_gru_node)
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None):
-    """One step of a GRU: the new h."""
+    """One step of a GRU: the new h.
+
+    >>> torch.gru_cell(torch.ones(1, 1), torch.zeros(1, 1), torch.ones(3, 1), torch.ones(3, 1))
+    tensor([[0.2048]])
+    """
     return _cell("GRU", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
@@ -342,7 +354,12 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeT
 def lstm_cell(
     input: Tensor, hx: Tensors, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
 ):
-    """One step of an LSTM: the new (h, c)."""
+    """One step of an LSTM: the new (h, c).
+
+    >>> state = torch.zeros(1, 1), torch.zeros(1, 1)
+    >>> torch.lstm_cell(torch.ones(1, 1), state, torch.ones(4, 1), torch.ones(4, 1))
+    (tensor([[0.3696]]), tensor([[0.5568]]))
+    """
     return tuple(_cell("LSTM", input, list(hx), w_ih, w_hh, b_ih, b_hh))
 
 

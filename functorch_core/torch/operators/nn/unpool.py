@@ -87,19 +87,35 @@ def _unpool(input, indices, n, kernel_size, stride, padding, output_size):
 
 @overridable
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """The elements of a max_pool1d back at their places, zeros elsewhere."""
+    """The elements of a max_pool1d back at their places, zeros elsewhere.
+
+    >>> x, indices = F.max_pool1d(torch.tensor([[1., 3., 7., 5.]]), 2, return_indices=True)
+    >>> F.max_unpool1d(x, indices, 2)
+    tensor([[0., 3., 7., 0.]])
+    """
     return _unpool(input, indices, 1, kernel_size, stride, padding, output_size)
 
 
 @overridable
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """The elements of a max_pool2d back at their places, zeros elsewhere."""
+    """The elements of a max_pool2d back at their places, zeros elsewhere.
+
+    >>> x, indices = F.max_pool2d(torch.arange(4.).view(1, 2, 2), 2, return_indices=True)
+    >>> F.max_unpool2d(x, indices, 2)
+    tensor([[[0., 0.],
+             [0., 3.]]])
+    """
     return _unpool(input, indices, 2, kernel_size, stride, padding, output_size)
 
 
 @overridable
 def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """The elements of a max_pool3d back at their places, zeros elsewhere."""
+    """The elements of a max_pool3d back at their places, zeros elsewhere.
+
+    >>> x, indices = F.max_pool3d(torch.arange(8.).view(1, 2, 2, 2), 2, return_indices=True)
+    >>> F.max_unpool3d(x, indices, 2).sum()
+    tensor(7.)
+    """
     return _unpool(input, indices, 3, kernel_size, stride, padding, output_size)
 
 
@@ -209,7 +225,11 @@ def _fractional_pool(input, n, kernel_size, output_size, output_ratio, return_in
 def fractional_max_pool2d(
     input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
 ):
-    """Maxima over windows that begin at random places, about evenly apart."""
+    """Maxima over windows that begin at random places, about evenly apart.
+
+    >>> F.fractional_max_pool2d(torch.arange(16.).view(1, 1, 4, 4), 2, output_size=2).shape
+    torch.Size([1, 1, 2, 2])
+    """
     return _fractional_pool(input, 2, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
@@ -217,7 +237,12 @@ def fractional_max_pool2d(
 def fractional_max_pool2d_with_indices(
     input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
 ):
-    """fractional_max_pool2d and the places of the maxima."""
+    """fractional_max_pool2d and the places of the maxima.
+
+    >>> output, indices = F.fractional_max_pool2d_with_indices(torch.arange(16.).view(1, 1, 4, 4), 2, output_size=2)
+    >>> output.shape, indices.shape
+    (torch.Size([1, 1, 2, 2]), torch.Size([1, 1, 2, 2]))
+    """
     return fractional_max_pool2d(input, kernel_size, output_size, output_ratio, True, _random_samples)
 
 
@@ -225,7 +250,11 @@ def fractional_max_pool2d_with_indices(
 def fractional_max_pool3d(
     input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
 ):
-    """Maxima over windows of three dimensions that begin at random places."""
+    """Maxima over windows of three dimensions that begin at random places.
+
+    >>> F.fractional_max_pool3d(torch.arange(64.).view(1, 1, 4, 4, 4), 2, output_size=2).shape
+    torch.Size([1, 1, 2, 2, 2])
+    """
     return _fractional_pool(input, 3, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
@@ -233,5 +262,10 @@ def fractional_max_pool3d(
 def fractional_max_pool3d_with_indices(
     input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
 ):
-    """fractional_max_pool3d and the places of the maxima."""
+    """fractional_max_pool3d and the places of the maxima.
+
+    >>> output, indices = F.fractional_max_pool3d_with_indices(torch.zeros(1, 1, 4, 4, 4), 2, output_size=2)
+    >>> output.shape, indices.shape
+    (torch.Size([1, 1, 2, 2, 2]), torch.Size([1, 1, 2, 2, 2]))
+    """
     return fractional_max_pool3d(input, kernel_size, output_size, output_ratio, True, _random_samples)

@@ -508,7 +508,12 @@ def _taps(at, size: int, mode: str, padding: str, align: bool):
     node=lambda a: f"GridSampler{a.input.ndim - 2}DBackward0",
 )
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode, padding_mode, align_corners):
-    """grid_sample with modes as numbers: bilinear, nearest, bicubic; zeros, border, reflection."""
+    """grid_sample with modes as numbers: bilinear, nearest, bicubic; zeros, border, reflection.
+
+    >>> x, grid = torch.arange(4.).view(1, 1, 2, 2), torch.zeros(1, 1, 1, 2)
+    >>> torch.grid_sampler(x, grid, 0, 0, False)
+    tensor([[[[1.5000]]]])
+    """
     a, g = aval_of(input), aval_of(grid)
     if a.dtype != g.dtype:
         raise RuntimeError(
@@ -606,7 +611,12 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 @torch_op(method=False)
 def affine_grid_generator(theta: Tensor, size, align_corners):
-    """The grid of positions that an affine map takes each output position from."""
+    """The grid of positions that an affine map takes each output position from.
+
+    >>> torch.affine_grid_generator(torch.eye(2, 3)[None], (1, 1, 1, 2), False)
+    tensor([[[[-0.5000,  0.0000],
+              [ 0.5000,  0.0000]]]])
+    """
     n, *spatial = size[0], *size[2:]
     dtype = aval_of(theta).dtype
     axes = []

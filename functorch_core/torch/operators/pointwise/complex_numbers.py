@@ -74,7 +74,11 @@ def resolve_conj(input):
 
 @composite
 def resolve_neg(input):
-    """A copy with memory of its own of a negated view; input itself if it is none."""
+    """A copy with memory of its own of a negated view; input itself if it is none.
+
+    >>> torch.resolve_neg(torch.tensor([1 + 2j]).conj().imag)
+    tensor([-2.])
+    """
     return input.clone() if bits_of(input)[1] else input
 
 

@@ -44,7 +44,13 @@ def fake_quantize_per_tensor_affine(input: Tensor, scale: Operand, zero_point: O
 
 @torch_op(method=False, node="fake_quantize_per_channel_affine_cachemask")
 def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis, quant_min, quant_max):
-    """The same with a scale and a zero point for every index of a dimension."""
+    """The same with a scale and a zero point for every index of a dimension.
+
+    >>> x = torch.tensor([[0.26, 9.], [0.26, 9.]])
+    >>> torch.fake_quantize_per_channel_affine(x, torch.tensor([0.1, 0.5]), torch.zeros(2), 0, 0, 15)
+    tensor([[0.3000, 1.5000],
+            [0.5000, 7.5000]])
+    """
     _check_range("fake_quantize_per_channel_affine", input, quant_min, quant_max)
     shape = aval_of(input).shape
     for name, v in (("scale", scale), ("zero-point", zero_point)):

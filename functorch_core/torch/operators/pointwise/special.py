@@ -60,13 +60,16 @@ igammac = binary(
 )
 
 
-def _promoted(name: str, apply, doc: str):
+def _promoted(name: str, apply, doc: str, example: str):
     """The form in torch.special, which takes integers, too."""
-    return binary(f"special_{name}", apply, doc, floats=True, dtypes=d.FLOATS, kernel=f"{name}_cpu", **SPECIAL)
+    traits = {"floats": True, "dtypes": d.FLOATS, "kernel": f"{name}_cpu", **SPECIAL}
+    return binary(f"special_{name}", apply, doc, example=example, **traits)
 
 
-gammainc = _promoted("gammainc", p.igamma, "The regularized lower incomplete gamma function.")
-gammaincc = _promoted("gammaincc", p.igammac, "The regularized upper incomplete gamma function.")
+gammainc = _promoted("gammainc", p.igamma, "The regularized lower incomplete gamma function.", "[1], [1] -> [0.6321]")
+gammaincc = _promoted(
+    "gammaincc", p.igammac, "The regularized upper incomplete gamma function.", "[1], [1] -> [0.3679]"
+)
 
 
 @torch_op(method=False)
@@ -236,7 +239,7 @@ spherical_bessel_j0 = _special(
 # no derivatives, as in PyTorch.
 
 
-def _polynomial(name: str, first, step, doc: str, change=lambda x: x):
+def _polynomial(name: str, first, step, doc: str, example: str, change=lambda x: x):
     """first(x) is the polynomial of degree 1; `change` maps the operand beforehand."""
 
     def apply(x, n):
@@ -265,6 +268,7 @@ def _polynomial(name: str, first, step, doc: str, change=lambda x: x):
         floats=True,
         dtypes=d.FLOATS,
         kernel=f"{name}_cpu",
+        example=example,
         **SPECIAL,
     )
 
@@ -286,22 +290,24 @@ def _shift(x):
     return p.sub(_double(x), 1)
 
 
-_CHEBYSHEV = {  # kind: the polynomial of degree 1
-    "t": lambda x: x,
-    "u": _double,
-    "v": lambda x: p.sub(_double(x), 1),
-    "w": lambda x: p.add(_double(x), 1),
+_CHEBYSHEV = {  # kind: the polynomial of degree 1, and that of degree 2 at 1 / 2
+    "t": (lambda x: x, "-0.5000"),
+    "u": (_double, "0."),
+    "v": (lambda x: p.sub(_double(x), 1), "-1."),
+    "w": (lambda x: p.add(_double(x), 1), "1."),
 }
 
 
 def _chebyshev(kind: str, shifted: bool = False):
     prefix = "shifted_" if shifted else ""
+    first, value = _CHEBYSHEV[kind]
     doc = f"The {'shifted ' * shifted}Chebyshev polynomial {kind.upper()} of degree n."
     return _polynomial(
         f"{prefix}chebyshev_polynomial_{kind}",
-        _CHEBYSHEV[kind],
+        first,
         _chebyshev_step,
         doc,
+        f"[{0.75 if shifted else 0.5}], [2.] -> [{value}]",
         _shift if shifted else lambda x: x,
     )
 
@@ -319,12 +325,14 @@ hermite_polynomial_h = _polynomial(
     _double,
     lambda k, x, current, previous: _double(p.sub(p.mul(x, current), p.mul(k, previous))),
     "The physicists' Hermite polynomial of degree n.",
+    "[0.5], [2.] -> [-1.]",
 )
 hermite_polynomial_he = _polynomial(
     "hermite_polynomial_he",
     lambda x: x,
     lambda k, x, current, previous: p.sub(p.mul(x, current), p.mul(k, previous)),
     "The probabilists' Hermite polynomial of degree n.",
+    "[0.5], [2.] -> [-0.7500]",
 )
 
 
@@ -337,10 +345,12 @@ laguerre_polynomial_l = _polynomial(
     lambda x: p.sub(1, x),
     lambda k, x, current, previous: p.div(p.sub(p.mul(p.sub(_odd(k), x), current), p.mul(k, previous)), p.add(k, 1)),
     "The Laguerre polynomial of degree n.",
+    "[0.5], [2.] -> [0.1250]",
 )
 legendre_polynomial_p = _polynomial(
     "legendre_polynomial_p",
     lambda x: x,
     lambda k, x, current, previous: p.div(p.sub(p.mul(p.mul(_odd(k), x), current), p.mul(k, previous)), p.add(k, 1)),
     "The Legendre polynomial of degree n.",
+    "[0.5], [2.] -> [-0.1250]",
 )

@@ -506,7 +506,11 @@ _inplace("log_normal_", draw.log_normal, "mean", 1.0, "std", 2.0)
 
 @composite(function=False, node="GeometricBackward0")
 def geometric_(self, p, *, generator=None):
-    """Overwrite with numbers of the geometric distribution."""
+    """Overwrite with numbers of the geometric distribution.
+
+    >>> bool((torch.empty(100).geometric_(0.5) >= 1).all())
+    True
+    """
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     return fill_drawn("geometric", self, lambda shape: draw.geometric(bits_of(generator), shape, self._aval.dtype, p))

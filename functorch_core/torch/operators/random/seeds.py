@@ -117,28 +117,58 @@ def manual_seed(seed) -> Generator:
 
 
 def seed() -> int:
-    """Start the default generator from a seed that nobody can know; returns it."""
+    """Start the default generator from a seed that nobody can know; returns it.
+
+    >>> seed = torch.seed()
+    >>> torch.initial_seed() == seed
+    True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed the default generator started from."""
+    """The seed the default generator started from.
+
+    >>> _ = torch.manual_seed(7)
+    >>> torch.initial_seed()
+    7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The state of the default generator."""
+    """The state of the default generator.
+
+    >>> state = torch.get_rng_state()
+    >>> x = torch.rand(2)
+    >>> torch.set_rng_state(state)
+    >>> bool((torch.rand(2) == x).all())
+    True
+
+    >>> state = torch.random.get_rng_state()
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor):
-    """Let the default generator go on from a state."""
+    """Let the default generator go on from a state.
+
+    >>> state = torch.get_rng_state()
+    >>> x = torch.rand(2)
+    >>> torch.set_rng_state(state)
+    >>> bool((torch.rand(2) == x).all())
+    True
+    """
     default_generator.set_state(new_state)
 
 
 @contextlib.contextmanager
 def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type="cuda"):
-    """Context: at its end the default generator is as it was at its beginning."""
+    """Context: at its end the default generator is as it was at its beginning.
+
+    >>> with torch.random.fork_rng():
+    ...   x = torch.rand(2)
+    """
     if not enabled:
         yield
         return
@@ -150,5 +180,9 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
 
 
 def thread_safe_generator():
-    """The generator of a data loader's worker thread: None."""
+    """The generator of a data loader's worker thread: None.
+
+    >>> torch.random.thread_safe_generator() is None
+    True
+    """
     return None

@@ -209,7 +209,12 @@ def cpu(self, memory_format=_types.preserve_format):
 
 @composite(function=False, without_data=NO_COPY)
 def cuda(self, device=None, non_blocking=False, memory_format=_types.preserve_format):
-    """The tensor on a GPU; itself if it is there."""
+    """The tensor on a GPU; itself if it is there.
+
+    >>> x = torch.ones(2)
+    >>> x.cuda().device.type if torch.cuda.is_available() else "cuda"
+    'cuda'
+    """
     return to(self, "cuda" if device is None else device, memory_format=memory_format)
 
 
@@ -222,7 +227,13 @@ def type_name(tensor: Tensor) -> str:
 
 @composite(function=False, name="type", without_data=NO_COPY)
 def type_(self, dtype=None, non_blocking=False, **kwargs):
-    """The name of the tensor's type, or the tensor as another type."""
+    """The name of the tensor's type, or the tensor as another type.
+
+    >>> torch.ones(2).type()
+    'torch.FloatTensor'
+    >>> torch.ones(2).type(torch.int64)
+    tensor([1, 1])
+    """
     if dtype is None:
         return type_name(self)
     if isinstance(dtype, str) and dtype.startswith("torch.cuda."):
@@ -438,7 +449,11 @@ def map_(self, tensor, callable):
 
 @composite(function=False)
 def map2_(self, x, y, callable):
-    """Replace each element by what a Python function makes of it and two other tensors'."""
+    """Replace each element by what a Python function makes of it and two other tensors'.
+
+    >>> torch.tensor([1., 2.]).map2_(torch.ones(2), torch.zeros(2), lambda a, b, c: a + b + c)
+    tensor([2., 3.])
+    """
     if is_meta(self):
         return self
     for name, other in (("x", x), ("y", y)):
@@ -623,7 +638,12 @@ def _grown(tensor: Tensor, shape: tuple[int, ...]) -> np.ndarray:
 
 @composite
 def resize_as_(self, the_template, *, memory_format=None):
-    """resize_ to the size of another tensor, with torch.preserve_format in its order in memory."""
+    """resize_ to the size of another tensor, with torch.preserve_format in its order in memory.
+
+    >>> torch.resize_as_(torch.arange(4), torch.ones(2, 1))
+    tensor([[0],
+            [1]])
+    """
     if memory_format is _types.preserve_format:
         shape, strides = the_template.shape, the_template.stride()
         by_rank = {4: _types.channels_last, 5: _types.channels_last_3d}
@@ -633,7 +653,11 @@ def resize_as_(self, the_template, *, memory_format=None):
 
 @composite(function=False)
 def is_same_size(self, other):
-    """Whether both have the same shape."""
+    """Whether both have the same shape.
+
+    >>> torch.ones(2).is_same_size(torch.ones(3))
+    False
+    """
     return self._aval.shape == other._aval.shape
 
 
@@ -642,13 +666,21 @@ def is_same_size(self, other):
 
 @composite(function=False)
 def module_load(self, other, assign=False):
-    """What load_state_dict puts in this tensor's place when modules swap their tensors."""
+    """What load_state_dict puts in this tensor's place when modules swap their tensors.
+
+    >>> torch.zeros(2).module_load(torch.ones(2))
+    tensor([1., 1.])
+    """
     return other.detach() if assign else self.copy_(other).detach()
 
 
 @composite(function=False)
 def record_stream(self, stream):
-    """Nothing: memory is not given back while a computation uses it."""
+    """Nothing: memory is not given back while a computation uses it.
+
+    >>> x = torch.ones(2)
+    >>> if torch.cuda.is_available(): x.cuda().record_stream(torch.cuda.current_stream())
+    """
 
 
 @composite(function=False)

@@ -485,7 +485,11 @@ def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, 
 
 @composite(function=False)
 def new(self, *args, device=None, size=None):
-    """The old constructor: data or sizes, in this tensor's dtype."""
+    """The old constructor: data or sizes, in this tensor's dtype.
+
+    >>> torch.ones(2, dtype=torch.float64).new([3, 4])
+    tensor([3., 4.], dtype=torch.float64)
+    """
     args = args if size is None else (_types.Size(size),)
     return legacy(self._aval.dtype, args, self.device if device is None else device)
 
@@ -591,7 +595,11 @@ def _range_length(start, end, step) -> int:
 
 @composite(method=False, name="range", out=Out(single=True, silent=True, counted=True))
 def range_(*args, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kwargs):
-    """start, start + step, ... up to and with end, of the default dtype."""
+    """start, start + step, ... up to and with end, of the default dtype.
+
+    >>> torch.range(1, 2, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
     warn(RANGE)
     if len(args) == 1 and "end" in kwargs:
         args = (args[0], kwargs.pop("end"))

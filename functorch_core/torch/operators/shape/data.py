@@ -566,7 +566,17 @@ def from_numpy(ndarray):
 def from_file(
     filename, shared=None, size=0, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """A 1-d tensor of the first `size` elements of a file: a copy, or, if it is `shared`, in its memory."""
+    """A 1-d tensor of the first `size` elements of a file: a copy, or, if it is `shared`, in its memory.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "numbers")
+    >>> with open(path, "wb") as file:
+    ...     _ = file.write(bytes([1, 2, 3]))
+    >>> torch.from_file(path, size=2, dtype=torch.uint8)
+    tensor([1, 2], dtype=torch.uint8)
+    >>> folder.cleanup()
+    """
     d = _types.numpy_dtype(dtype, _types.defaults.dtype.numpy)
     made = tensor_in_cell(cell_of_file(filename, bool(shared), size, d))
     if made.numel() < size:
@@ -613,7 +623,12 @@ def _of_buffer(buffer, dtype, count, offset) -> np.ndarray:
 
 @composite(method=False)
 def from_dlpack(ext_tensor, *, device=None, copy=None):
-    """A tensor in the memory of an object with `__dlpack__`, or of a capsule."""
+    """A tensor in the memory of an object with `__dlpack__`, or of a capsule.
+
+    >>> import numpy as np
+    >>> torch.from_dlpack(np.arange(3.))
+    tensor([0., 1., 2.], dtype=torch.float64)
+    """
     if isinstance(ext_tensor, Tensor):
         found = ext_tensor.detach()
     elif ext_tensor.__class__ is Array:  # which cannot be written to: the tensor has memory of its own when it is
@@ -664,7 +679,11 @@ def dlpack_device(self):
 
 @composite(method=False)
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """A 0-d tensor of a number, by default of the default dtype."""
+    """A 0-d tensor of a number, by default of the default dtype.
+
+    >>> torch.scalar_tensor(3)
+    tensor(3.)
+    """
     d = _types.numpy_dtype(dtype, _types.defaults.dtype.numpy)
     return finish(array_of(s, d), device, requires_grad)
 
@@ -781,7 +800,11 @@ def _types_of(kind: type, device: str | None, module: str) -> dict[str, LegacyTy
             name,
             (),
             {
-                "__doc__": f"Tensors of {_types.of_numpy(d)}: for isinstance, `x.type(...)`, old constructors.",
+                "__doc__": f"""Tensors of {_types.of_numpy(d)}: for isinstance, `x.type(...)`, old constructors.
+
+                >>> isinstance(torch.ones(2, dtype={_types.of_numpy(d)}), {module}.{name})
+                {device is None}
+                """,
                 "numpy": d,
                 "dtype": _types.of_numpy(d),
                 "device": device,

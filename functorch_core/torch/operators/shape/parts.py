@@ -83,7 +83,11 @@ def narrow(input, dim, start, length):
 
 @composite
 def slice_copy(input, dim=0, start=None, end=None, step=1):
-    """A copy of a slice of a dimension."""
+    """A copy of a slice of a dimension.
+
+    >>> torch.slice_copy(torch.arange(5), 0, 1, 4, 2)
+    tensor([1, 3])
+    """
     d = wrap_dim(dim, input.ndim)
     start, n, step = sliced(slice(start, end, step), input.shape[d])
     return part(input, "slice", d, start, n, step).clone(memory_format=_types.contiguous_format)
@@ -127,7 +131,11 @@ def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None):
 
 @views_op
 def split_with_sizes(input, split_sizes, dim=0):
-    """Parts of the given sizes."""
+    """Parts of the given sizes.
+
+    >>> torch.split_with_sizes(torch.arange(5), [2, 3])
+    (tensor([0, 1]), tensor([2, 3, 4]))
+    """
     if not input.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d, sizes = wrap_dim(dim, input.ndim), [as_int("split", s, "split_sizes") for s in split_sizes]

@@ -290,7 +290,12 @@ for _name, _dtype in CONVERSIONS.items():
 
 
 class UntypedStorage(Storage):
-    """The bytes that tensors share."""
+    """The bytes that tensors share.
+
+    >>> storage = torch.tensor([1., 2.]).untyped_storage()
+    >>> storage.nbytes(), len(storage)
+    (8, 8)
+    """
 
     __module__ = "torch"
 
@@ -373,7 +378,12 @@ def flat_lens(cell: Cell):
 
 
 class TypedStorage(Storage):
-    """The elements that tensors share."""
+    """The elements that tensors share.
+
+    >>> storage = torch.tensor([1, 2]).storage()
+    >>> storage.dtype, storage[1], len(storage)
+    (torch.int64, 2, 2)
+    """
 
     __module__ = "torch.storage"
 
@@ -499,7 +509,15 @@ legacy_storages = {
     name: _LegacyStorageType(
         name,
         (_LegacyStorage,),
-        {"__doc__": f"The memory of a tensor of {dtype}.", "dtype": _types.by_name[dtype], "__module__": "torch"},
+        {
+            "__doc__": f"""The memory of a tensor of {dtype}.
+
+            >>> torch.{name}(2).dtype
+            torch.{dtype}
+            """,
+            "dtype": _types.by_name[dtype],
+            "__module__": "torch",
+        },
     )
     for dtype, name in STORAGE_NAMES.items()
 }
@@ -533,11 +551,19 @@ def untyped_storage(self):
 
 @composite(function=False, aliases=("_typed_storage",))
 def storage(self):
-    """The tensor's memory as elements."""
+    """The tensor's memory as elements.
+
+    >>> torch.tensor([1, 2]).storage().tolist()
+    [1, 2]
+    """
     return storage_of(self)
 
 
 @composite(function=False)
 def storage_type(self):
-    """The class of the tensor's storage."""
+    """The class of the tensor's storage.
+
+    >>> torch.tensor([1., 2.]).storage_type().__name__
+    'FloatStorage'
+    """
     return legacy_storages.get(STORAGE_NAMES.get(self.dtype.name), TypedStorage)

@@ -71,7 +71,12 @@ class Transposes:
 
     @property
     def mH(self) -> Tensor:
-        """The last two dimensions exchanged, conjugated."""
+        """The last two dimensions exchanged, conjugated.
+
+        >>> torch.tensor([[1 + 2j, 3]]).mH
+        tensor([[1.-2.j],
+                [3.-0.j]])
+        """
         return adjoint_of(self)
 
     @property

@@ -16,6 +16,10 @@ class check_sparse_tensor_invariants:
     """Whether sparse tensors of compressed layouts are checked for the order of their indices when they are made.
 
     That indices are inside of the size is always checked.
+
+    >>> with torch.sparse.check_sparse_tensor_invariants():
+    ...   torch.sparse.check_sparse_tensor_invariants.is_enabled()
+    True
     """
 
     _enabled = False

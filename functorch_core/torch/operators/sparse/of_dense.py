@@ -55,7 +55,12 @@ class Sparsity:
         return _conversions().to_sparse(self, sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
 
     def to_sparse_coo(self) -> Tensor:
-        """The elements that are not zero, as a tensor of layout torch.sparse_coo."""
+        """The elements that are not zero, as a tensor of layout torch.sparse_coo.
+
+        >>> torch.tensor([[0., 5.], [0., 0.]]).to_sparse_coo().indices()
+        tensor([[0],
+                [1]])
+        """
         return self.to_sparse()
 
     def to_sparse_csr(self, dense_dim=None) -> Tensor:
@@ -69,26 +74,48 @@ class Sparsity:
         return _compressed(self, "csr", None, dense_dim)
 
     def to_sparse_csc(self, dense_dim=None) -> Tensor:
-        """The elements that are not zero, as a tensor of layout torch.sparse_csc."""
+        """The elements that are not zero, as a tensor of layout torch.sparse_csc.
+
+        >>> torch.tensor([[0., 5.], [0., 0.]]).to_sparse_csc().ccol_indices()
+        tensor([0, 0, 1])
+        """
         return _compressed(self, "csc", None, dense_dim)
 
     def to_sparse_bsr(self, blocksize, dense_dim=None) -> Tensor:
-        """The blocks that are not all zero, as a tensor of layout torch.sparse_bsr."""
+        """The blocks that are not all zero, as a tensor of layout torch.sparse_bsr.
+
+        >>> torch.eye(2).to_sparse_bsr((1, 1)).values().flatten()
+        tensor([1., 1.])
+        """
         return _compressed(self, "bsr", blocksize, dense_dim)
 
     def to_sparse_bsc(self, blocksize, dense_dim=None) -> Tensor:
-        """The blocks that are not all zero, as a tensor of layout torch.sparse_bsc."""
+        """The blocks that are not all zero, as a tensor of layout torch.sparse_bsc.
+
+        >>> torch.eye(2).to_sparse_bsc((1, 1)).values().flatten()
+        tensor([1., 1.])
+        """
         return _compressed(self, "bsc", blocksize, dense_dim)
 
     _to_sparse, _to_sparse_csr, _to_sparse_csc = to_sparse, to_sparse_csr, to_sparse_csc
     _to_sparse_bsr, _to_sparse_bsc = to_sparse_bsr, to_sparse_bsc
 
     def resize_as_sparse_(self, other: Tensor) -> Tensor:
-        """Take the shape and the places of values of another sparse tensor."""
+        """Take the shape and the places of values of another sparse tensor.
+
+        >>> a, b = torch.eye(2).to_sparse_csr(), torch.eye(3).to_sparse_csr()
+        >>> a.resize_as_sparse_(b).shape
+        torch.Size([3, 3])
+        """
         return _conversions().resize_as(self, other)
 
     def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
-        """The tensor itself, in another dtype if one is given."""
+        """The tensor itself, in another dtype if one is given.
+
+        >>> torch.eye(2).to_sparse().to_dense()
+        tensor([[1., 0.],
+                [0., 1.]])
+        """
         if self.layout is not _types.strided:  # torch.Tensor.to_dense(x)
             return type(self).to_dense(self, dtype, masked_grad=masked_grad)
         return self if dtype is None else self.to(dtype)
@@ -102,11 +129,19 @@ class Sparsity:
         return _conversions().sparse_mask(self, mask)
 
     def sparse_dim(self) -> int:
-        """0: no dimension is sparse."""
+        """0: no dimension is sparse.
+
+        >>> torch.ones(2, 3).sparse_dim()
+        0
+        """
         return 0 if self.layout is _types.strided else type(self).sparse_dim(self)
 
     def dense_dim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        >>> torch.ones(2, 3).dense_dim()
+        2
+        """
         return self.ndim if self.layout is _types.strided else type(self).dense_dim(self)
 
     coalesce = _question("coalesce", "coordinate tensor")

@@ -47,7 +47,12 @@ def mm(sparse, mat, reduce=None):
 
 
 def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
-    """beta * mat + alpha * mat1 @ mat2 for a sparse mat1."""
+    """beta * mat + alpha * mat1 @ mat2 for a sparse mat1.
+
+    >>> torch.sparse.addmm(torch.ones(2, 2), torch.eye(2).to_sparse(), torch.ones(2, 2))
+    tensor([[2., 2.],
+            [2., 2.]])
+    """
     _need_sparse("addmm", mat1)
     return registry["addmm"](mat, mat1, mat2, beta=beta, alpha=alpha)
 
@@ -62,12 +67,22 @@ def sum(input, dim=None, dtype=None):
 
 
 def softmax(input, dim, *, dtype=None):
-    """Softmax along a dimension over the values that are there."""
+    """Softmax along a dimension over the values that are there.
+
+    >>> torch.sparse.softmax(torch.tensor([[1., 0.], [2., 2.]]).to_sparse(), 1).to_dense()
+    tensor([[1.0000, 0.0000],
+            [0.5000, 0.5000]])
+    """
     return _functions.softmax(_coordinates("softmax", input), dim, dtype)
 
 
 def log_softmax(input, dim, *, dtype=None):
-    """The logarithm of softmax along a dimension over the values that are there."""
+    """The logarithm of softmax along a dimension over the values that are there.
+
+    >>> torch.sparse.log_softmax(torch.tensor([[1., 0.], [2., 2.]]).to_sparse(), 1).to_dense()
+    tensor([[ 0.0000,  0.0000],
+            [-0.6931, -0.6931]])
+    """
     return _functions.log_softmax(_coordinates("log_softmax", input), dim, dtype)
 
 

@@ -23,7 +23,11 @@ _LAZY = (
 
 
 def disable_global_flags():
-    """Accepted: PyTorch's tests call it so that flags are only set by `flags(...)`."""
+    """Accepted: PyTorch's tests call it so that flags are only set by `flags(...)`.
+
+    >>> callable(torch.backends.disable_global_flags)
+    True
+    """
 
 
 __getattr__ = _missing.getter(__name__, _LAZY)

@@ -23,7 +23,12 @@ def context_of(namespace: dict, names: str) -> Callable:
 
     @contextlib.contextmanager
     def flags(*args, **values):
-        """Context: other values for the module's flags, which come back at its end."""
+        """Context: other values for the module's flags, which come back at its end.
+
+        >>> with torch.backends.cudnn.flags(enabled=False):
+        ...   torch.backends.cudnn.enabled
+        False
+        """
         values = {**dict(zip(names.split(), args)), **values}
         saved = {name: namespace[name] for name in values if name in namespace}
         namespace.update({name: values[name] for name in saved})

@@ -22,7 +22,11 @@ _sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "fp16
 
 
 def is_built() -> bool:
-    """Whether programs can run on a GPU: as torch.cuda.is_available."""
+    """Whether programs can run on a GPU: as torch.cuda.is_available.
+
+    >>> torch.backends.cuda.is_built() == torch.cuda.is_available()
+    True
+    """
     return is_available()
 
 
@@ -52,7 +56,12 @@ _OLD_KERNEL = (
 
 
 def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
-    """Context: which forms of attention are allowed; XLA chooses by itself."""
+    """Context: which forms of attention are allowed; XLA chooses by itself.
+
+    >>> with torch.backends.cuda.sdp_kernel(enable_flash=False):
+    ...   torch.backends.cuda.flash_sdp_enabled()
+    False
+    """
     _warn(_OLD_KERNEL, FutureWarning)
     return _allowed(enable_flash, enable_math, enable_mem_efficient, enable_cudnn)
 
@@ -68,7 +77,11 @@ def _allowed(enable_flash, enable_math, enable_mem_efficient, enable_cudnn):
 
 
 def is_flash_attention_available() -> bool:
-    """Whether PyTorch's flash attention is there: no."""
+    """Whether PyTorch's flash attention is there: no.
+
+    >>> isinstance(torch.backends.cuda.is_flash_attention_available(), bool)
+    True
+    """
     return False
 
 
@@ -88,7 +101,10 @@ def _preferred(cls: type, first):
     chosen = [first]
 
     def preferred(backend=None):
-        """The preferred library; one that is given, by its name or as a member, is set. Nothing follows."""
+        """The preferred library; one that is given, by its name or as a member, is set. Nothing follows.
+
+        >>> library = torch.backends.cuda.preferred_blas_library()
+        """
         if backend is not None:
             found = (
                 backend

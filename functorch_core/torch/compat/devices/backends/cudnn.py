@@ -15,5 +15,9 @@ __getattr__ = _missing.getter(__name__)
 
 
 def is_acceptable(tensor) -> bool:
-    """Whether PyTorch would use cuDNN for a tensor: no."""
+    """Whether PyTorch would use cuDNN for a tensor: no.
+
+    >>> torch.backends.cudnn.is_acceptable(torch.ones(2))
+    False
+    """
     return False

@@ -11,7 +11,11 @@ __getattr__ = _missing.getter(__name__)
 
 
 def is_macos_or_newer(major: int, minor: int) -> bool:
-    """Whether the system is macOS of at least a version."""
+    """Whether the system is macOS of at least a version.
+
+    >>> isinstance(torch.backends.mps.is_macos_or_newer(13, 0), bool)
+    True
+    """
     found = platform.mac_ver()[0]
     return bool(found) and tuple(map(int, found.split(".")[:2])) >= (major, minor)
 

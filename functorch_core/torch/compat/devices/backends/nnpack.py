@@ -11,7 +11,11 @@ _nnpack_available = is_available
 
 
 def set_flags(_enabled: bool) -> tuple:
-    """Set the flag; what it was."""
+    """Set the flag; what it was.
+
+    >>> torch.backends.nnpack.set_flags(True)
+    (True,)
+    """
     global enabled
     was, enabled = enabled, bool(_enabled)
     return (was,)

@@ -9,7 +9,11 @@ is_available = _answer(True, "Whether opt_einsum is installed: it is a dependenc
 
 
 def get_opt_einsum():
-    """The module."""
+    """The module.
+
+    >>> torch.backends.opt_einsum.get_opt_einsum().__name__
+    'opt_einsum'
+    """
     import opt_einsum
 
     return opt_einsum

@@ -26,7 +26,15 @@ globals().update(
         n: type(
             n,
             (_CudaLegacyStorage,),
-            {"__doc__": f"{s.__doc__[:-1]} on a GPU.", "dtype": s.dtype, "__module__": __name__},
+            {
+                "__doc__": f"""The memory of a tensor of {s.dtype} on a GPU.
+
+                >>> torch.cuda.{n}.dtype
+                {s.dtype}
+                """,
+                "dtype": s.dtype,
+                "__module__": __name__,
+            },
         )
         for n, s in _legacy_storages.items()
     }
@@ -37,7 +45,14 @@ __getattr__ = _missing.getter(__name__, ("amp", "comm", "memory", "nvtx", "rando
 
 
 class OutOfMemoryError(RuntimeError):
-    """The device has not enough memory."""
+    """The device has not enough memory.
+
+    >>> issubclass(torch.OutOfMemoryError, RuntimeError)
+    True
+
+    >>> issubclass(torch.cuda.OutOfMemoryError, RuntimeError)
+    True
+    """
 
 
 class _CudaDeviceProperties:
@@ -45,47 +60,81 @@ class _CudaDeviceProperties:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether there is a GPU: XLA computes bfloat16 on all of them."""
+    """Whether there is a GPU: XLA computes bfloat16 on all of them.
+
+    >>> torch.cuda.is_bf16_supported() or not torch.cuda.is_available()
+    True
+    """
     return _accelerator.is_available()
 
 
 def is_tf32_supported() -> bool:
-    """Whether there is a GPU that multiplies in TF32: since compute capability 8."""
+    """Whether there is a GPU that multiplies in TF32: since compute capability 8.
+
+    >>> isinstance(torch.cuda.is_tf32_supported(), bool)
+    True
+    """
     return _accelerator.is_available() and _accelerator.get_device_capability()[0] >= 8
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether a CUDA graph is being captured: never."""
+    """Whether a CUDA graph is being captured: never.
+
+    >>> torch.cuda.is_current_stream_capturing()
+    False
+    """
     return False
 
 
 def can_device_access_peer(device, peer_device) -> bool:
-    """Whether a GPU can read another's memory."""
+    """Whether a GPU can read another's memory.
+
+    >>> if torch.cuda.device_count() > 1: print(torch.cuda.can_device_access_peer(0, 1) in (True, False))
+    """
     _accelerator.require(_accelerator.index_of(device))
     return False
 
 
 def get_sync_debug_mode() -> int:
-    """0: synchronizations are not reported."""
+    """0: synchronizations are not reported.
+
+    >>> torch.cuda.get_sync_debug_mode() if torch.cuda.is_available() else 0
+    0
+    """
     return 0
 
 
 def set_sync_debug_mode(debug_mode):
-    """Accepted without effect."""
+    """Accepted without effect.
+
+    >>> if torch.cuda.is_available(): torch.cuda.set_sync_debug_mode(0)
+    """
 
 
 def set_per_process_memory_fraction(fraction: float, device=None):
-    """Not possible once the device is in use."""
+    """Not possible once the device is in use.
+
+    >>> callable(torch.cuda.set_per_process_memory_fraction)
+    True
+    """
     raise NotImplementedError(
         "torch.cuda.set_per_process_memory_fraction: set XLA_PYTHON_CLIENT_MEM_FRACTION before the program starts"
     )
 
 
 def get_allocator_backend() -> str:
-    """The name of the allocator."""
+    """The name of the allocator.
+
+    >>> isinstance(torch.cuda.get_allocator_backend(), str)
+    True
+    """
     return "xla"
 
 
 def current_blas_handle():
-    """Not possible."""
+    """Not possible.
+
+    >>> callable(torch.cuda.current_blas_handle)
+    True
+    """
     raise NotImplementedError("torch.cuda.current_blas_handle")

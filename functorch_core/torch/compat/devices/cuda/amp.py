@@ -13,7 +13,11 @@ from . import is_available
 
 
 class autocast(_autocast):
-    """torch.autocast("cuda", ...)."""
+    """torch.autocast("cuda", ...).
+
+    >>> with torch.amp.autocast("cuda", enabled=torch.cuda.is_available()):
+    ...   y = torch.ones(2) + 1
+    """
 
     def __init__(self, enabled=True, dtype=_types.by_name["float16"], cache_enabled=True):
         _warn(_DEPRECATED.format(kind="cuda", name="autocast"), FutureWarning)
@@ -21,7 +25,12 @@ class autocast(_autocast):
 
 
 class GradScaler(_GradScaler):
-    """torch.amp.GradScaler("cuda", ...)."""
+    """torch.amp.GradScaler("cuda", ...).
+
+    >>> scaler = torch.amp.GradScaler("cuda", enabled=torch.cuda.is_available())
+    >>> scaler.is_enabled() == torch.cuda.is_available()
+    True
+    """
 
     def __init__(self, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
         _warn(_DEPRECATED.format(kind="cuda", name="GradScaler"), FutureWarning)
@@ -35,5 +44,9 @@ custom_bwd.__doc__ = "torch.amp.custom_bwd for the GPU: a decorator of backward.
 
 
 def amp_definitely_not_available() -> bool:
-    """Whether there is no GPU."""
+    """Whether there is no GPU.
+
+    >>> torch.cuda.amp.amp_definitely_not_available() == (not torch.cuda.is_available())
+    True
+    """
     return not is_available()

@@ -18,7 +18,13 @@ EARLY = "Detected at least one rank that exhausted inputs. Throwing across all r
 
 
 class JoinHook:
-    """What a process that has no more inputs does."""
+    """What a process that has no more inputs does.
+
+    >>> from torch.distributed.algorithms import JoinHook
+    >>> class Shadow(JoinHook):
+    ...   def main_hook(self):
+    ...     torch.distributed.all_reduce(torch.zeros(1))
+    """
 
     def main_hook(self):
         """Called again and again while some process has inputs: shadows the collectives of one of its iterations."""
@@ -36,7 +42,13 @@ class _Config:
 
 
 class Joinable(ABC):
-    """A class whose collectives other processes can shadow; it calls Join.notify_join_context before them."""
+    """A class whose collectives other processes can shadow; it calls Join.notify_join_context before them.
+
+    >>> from torch.distributed.algorithms import Joinable
+    >>> from torch.nn.parallel import DistributedDataParallel
+    >>> issubclass(DistributedDataParallel, Joinable)
+    True
+    """
 
     @abstractmethod
     def __init__(self):
@@ -63,6 +75,13 @@ class Join:
 
     `kwargs` go to the join_hook of each Joinable. With `throw_on_early_termination` all processes raise RuntimeError
     as soon as one has no more inputs.
+
+    >>> from torch.distributed.algorithms import Join
+    >>> from torch.nn.parallel import DistributedDataParallel
+    >>> model = DistributedDataParallel(nn.Linear(2, 1))
+    >>> with Join([model]):
+    ...   for x in [torch.ones(1, 2)] * (torch.distributed.get_rank() + 1):
+    ...     model(x).sum().backward()
     """
 
     def __init__(self, joinables, enable: bool = True, throw_on_early_termination: bool = False, **kwargs):

@@ -65,7 +65,15 @@ class _Unpickler(pickle.Unpickler):
 
 
 class FileSystemWriter:
-    """Writes checkpoints to a folder, which is made."""
+    """Writes checkpoints to a folder, which is made.
+
+    >>> import tempfile
+    >>> import torch.distributed.checkpoint as dcp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   _ = dcp.save({"weight": torch.ones(2)}, storage_writer=dcp.FileSystemWriter(folder))
+    ...   list(dcp.FileSystemReader(folder).read_metadata().state_dict_metadata)
+    ['weight']
+    """
 
     def __init__(self, path: str | os.PathLike, *args, overwrite: bool = True, **options):
         self.path, self.overwrite = Path(path), overwrite
@@ -101,7 +109,15 @@ class FileSystemWriter:
 
 
 class FileSystemReader:
-    """Reads checkpoints from a folder."""
+    """Reads checkpoints from a folder.
+
+    >>> import tempfile
+    >>> import torch.distributed.checkpoint as dcp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   _ = dcp.save({"weight": torch.ones(2)}, storage_writer=dcp.FileSystemWriter(folder))
+    ...   list(dcp.FileSystemReader(folder).read_metadata().state_dict_metadata)
+    ['weight']
+    """
 
     def __init__(self, path: str | os.PathLike, *args, **options):
         self.path = Path(path)

@@ -26,7 +26,12 @@ UNKNOWN = "set_optimizer_state_dict: the state has no parameter {name!r}"
 class StateDictOptions:
     """full_state_dict: whole tensors; with cpu_offload in the first process alone. broadcast_from_rank0: what is set is
     the first process's. ignore_frozen_params, strict: as they say. flatten_optimizer_state_dict:
-    {"state.NAME.exp_avg": ...}."""
+    {"state.NAME.exp_avg": ...}.
+
+    >>> from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+    >>> list(get_model_state_dict(nn.Linear(2, 1), options=StateDictOptions(full_state_dict=True, cpu_offload=True)))
+    ['weight', 'bias']
+    """
 
     full_state_dict: bool = False
     cpu_offload: bool = False
@@ -58,7 +63,12 @@ def _whole(state: Any, options: StateDictOptions) -> Any:
 
 
 def get_model_state_dict(model, *, submodules=None, options: StateDictOptions | None = None) -> dict[str, Any]:
-    """The parameters and buffers of a model, by name."""
+    """The parameters and buffers of a model, by name.
+
+    >>> from torch.distributed.checkpoint.state_dict import get_model_state_dict
+    >>> list(get_model_state_dict(nn.Linear(2, 1)))
+    ['weight', 'bias']
+    """
     options = options or StateDictOptions()
     frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
     state = model.state_dict()
@@ -70,7 +80,13 @@ def get_model_state_dict(model, *, submodules=None, options: StateDictOptions | 
 def get_optimizer_state_dict(
     model, optimizers, *, submodules=None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
-    """The states of optimizers: {"state": {name: ...}, "param_groups": [{"params": [names], ...}]}."""
+    """The states of optimizers: {"state": {name: ...}, "param_groups": [{"params": [names], ...}]}.
+
+    >>> from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict
+    >>> model = nn.Linear(2, 1)
+    >>> list(get_optimizer_state_dict(model, torch.optim.SGD(model.parameters(), lr=0.1)))
+    ['state', 'param_groups']
+    """
     options = options or StateDictOptions()
     names = {id(p): _plain(name) for name, p in model.named_parameters()}
     state: dict[str, Any] = {}
@@ -89,7 +105,14 @@ def get_optimizer_state_dict(
 
 
 def get_state_dict(model, optimizers, *, submodules=None, options: StateDictOptions | None = None) -> tuple[dict, dict]:
-    """(the model's state, the optimizers' state)."""
+    """(the model's state, the optimizers' state).
+
+    >>> from torch.distributed.checkpoint.state_dict import get_state_dict
+    >>> model = nn.Linear(2, 1)
+    >>> model_state, optimizer_state = get_state_dict(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    >>> list(model_state), list(optimizer_state)
+    (['weight', 'bias'], ['state', 'param_groups'])
+    """
     return (get_model_state_dict(model, options=options), get_optimizer_state_dict(model, optimizers, options=options))
 
 
@@ -145,7 +168,15 @@ def _like(x: Any, place: Any) -> Any:
 
 
 def set_model_state_dict(model, model_state_dict: Mapping[str, Any], *, options: StateDictOptions | None = None):
-    """Set the parameters and buffers of a model by name; what load_state_dict returns."""
+    """Set the parameters and buffers of a model by name; what load_state_dict returns.
+
+    >>> from torch.distributed.checkpoint.state_dict import set_model_state_dict
+    >>> model = nn.Linear(2, 1)
+    >>> set_model_state_dict(model, {"weight": torch.ones(1, 2), "bias": torch.zeros(1)})
+    <All keys matched successfully>
+    >>> model(torch.ones(1, 2)).item()
+    2.0
+    """
     options = options or StateDictOptions()
     given = _sent(model_state_dict, options)
     own = {_plain(k): (k, v) for k, v in model.state_dict().items()}
@@ -157,7 +188,13 @@ def set_model_state_dict(model, model_state_dict: Mapping[str, Any], *, options:
 def set_optimizer_state_dict(
     model, optimizers, optim_state_dict: Mapping[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
-    """Set the states of optimizers by the names of parameters."""
+    """Set the states of optimizers by the names of parameters.
+
+    >>> from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict, set_optimizer_state_dict
+    >>> model = nn.Linear(2, 1)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> set_optimizer_state_dict(model, optimizer, optim_state_dict=get_optimizer_state_dict(model, optimizer))
+    """
     options = options or StateDictOptions()
     given = _sent(optim_state_dict, options)
     names = {id(p): _plain(name) for name, p in model.named_parameters()}
@@ -214,7 +251,14 @@ def set_state_dict(
     optim_state_dict: Mapping[str, Any],
     options: StateDictOptions | None = None,
 ):
-    """Set the states of a model and of its optimizers; what load_state_dict of the model returns."""
+    """Set the states of a model and of its optimizers; what load_state_dict of the model returns.
+
+    >>> from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+    >>> model = nn.Linear(2, 1)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> model_state, optimizer_state = get_state_dict(model, optimizer)
+    >>> _ = set_state_dict(model, optimizer, model_state_dict=model_state, optim_state_dict=optimizer_state)
+    """
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return found

@@ -166,6 +166,15 @@ def save(
     >>> torch.distributed.checkpoint.load(state, checkpoint_id=folder)
     >>> state["x"]
     tensor([1., 1.])
+
+    >>> import tempfile
+    >>> import torch.distributed.checkpoint as dcp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   _ = dcp.save({"weight": torch.ones(2)}, checkpoint_id=folder)
+    ...   state = {"weight": torch.zeros(2)}
+    ...   dcp.load(state, checkpoint_id=folder)
+    >>> state
+    {'weight': tensor([1., 1.])}
     """
     writer = _storage(FileSystemWriter, storage_writer, checkpoint_id, "writer", "save")
     together = _Together(process_group, no_dist)
@@ -242,6 +251,15 @@ def async_save(
 
     Of several processes each writes its files before this returns, as the thread's collectives would meet those of
     the program.
+
+    >>> import tempfile
+    >>> import torch.distributed.checkpoint as dcp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   _ = dcp.async_save({"weight": torch.ones(2)}, checkpoint_id=folder).result()
+    ...   state = {"weight": torch.zeros(2)}
+    ...   dcp.load(state, checkpoint_id=folder)
+    >>> state
+    {'weight': tensor([1., 1.])}
     """
     writer = _storage(FileSystemWriter, storage_writer, checkpoint_id, "writer", "async_save")
     together = _Together(process_group, no_dist)
@@ -276,6 +294,15 @@ def load(
     """Read a checkpoint into the tensors of nested dicts, whichever way they lie; other leaves are replaced.
 
     CheckpointException for a key that the checkpoint has not, and a tensor of another size.
+
+    >>> import tempfile
+    >>> import torch.distributed.checkpoint as dcp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   _ = dcp.save({"weight": torch.ones(2)}, checkpoint_id=folder)
+    ...   state = {"weight": torch.zeros(2)}
+    ...   dcp.load(state, checkpoint_id=folder)
+    >>> state
+    {'weight': tensor([1., 1.])}
     """
     reader = _storage(FileSystemReader, storage_reader, checkpoint_id, "reader", "load")
     together = _Together(process_group, no_dist)

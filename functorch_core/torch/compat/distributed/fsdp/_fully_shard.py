@@ -36,7 +36,14 @@ NO_PARENT = (
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
     """param_dtype: what modules compute in; reduce_dtype: in what gradients are added up (None: as they come);
-    output_dtype: what they give; cast_forward_inputs: whether floating inputs become param_dtype."""
+    output_dtype: what they give; cast_forward_inputs: whether floating inputs become param_dtype.
+
+    >>> from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    >>> policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, output_dtype=torch.float32)
+    >>> model = fully_shard(nn.Linear(2, 1), mp_policy=policy)
+    >>> model(torch.ones(1, 2)).dtype
+    torch.float32
+    """
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -46,12 +53,23 @@ class MixedPrecisionPolicy:
 
 @dataclass
 class OffloadPolicy:
-    """No offloading."""
+    """No offloading.
+
+    >>> from torch.distributed.fsdp import CPUOffloadPolicy, OffloadPolicy
+    >>> issubclass(CPUOffloadPolicy, OffloadPolicy)
+    True
+    """
 
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Parameters in the host's memory, where those of CPUs are without it."""
+    """Parameters in the host's memory, where those of CPUs are without it.
+
+    >>> from torch.distributed.fsdp import CPUOffloadPolicy, fully_shard
+    >>> model = fully_shard(nn.Linear(2, 1), offload_policy=CPUOffloadPolicy(pin_memory=False))
+    >>> model(torch.ones(1, 2)).shape
+    torch.Size([1, 1])
+    """
 
     pin_memory: bool = True
 
@@ -60,7 +78,12 @@ NO_POLICY = MixedPrecisionPolicy()
 
 
 class UnshardHandle:
-    """Of unshard(async_op=True)."""
+    """Of unshard(async_op=True).
+
+    >>> from torch.distributed.fsdp import fully_shard
+    >>> model = fully_shard(nn.Linear(2, 1))
+    >>> model.unshard(async_op=True).wait()
+    """
 
     def wait(self):
         """Nothing: it is done."""
@@ -249,7 +272,12 @@ def _divided_further(p: Tensor, mesh: DeviceMesh, dim: int) -> Tensor:
 
 
 class FSDPModule:
-    """What a module is beside its class after fully_shard."""
+    """What a module is beside its class after fully_shard.
+
+    >>> from torch.distributed.fsdp import FSDPModule, fully_shard
+    >>> isinstance(fully_shard(nn.Linear(2, 1)), FSDPModule)
+    True
+    """
 
     _fsdp_group: _Group
 
@@ -305,6 +333,14 @@ def fully_shard(
 
     shard_placement_fn(parameter): Shard(dim) for another dimension than the first. A parameter whose dimension is no
     multiple of the number of processes is kept whole in each. A list of modules is one group.
+
+    >>> from torch.distributed.fsdp import fully_shard
+    >>> model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
+    >>> for layer in model: _ = fully_shard(layer)
+    >>> model = fully_shard(model)
+    >>> model(torch.ones(3, 2)).sum().backward()
+    >>> isinstance(model[0].weight.grad, torch.distributed.tensor.DTensor), model[0].weight.shape
+    (True, torch.Size([4, 2]))
     """
     modules = list(module) if isinstance(module, (list, tuple)) else [module]
     mesh = _whole_world() if mesh is None else mesh
@@ -378,7 +414,17 @@ def _cast(x, dtype):
 
 
 def register_fsdp_forward_method(module, method_name: str):
-    """Let a method put parameters together as forward does."""
+    """Let a method put parameters together as forward does.
+
+    >>> from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+    >>> class Net(nn.Linear):
+    ...   def predict(self, x):
+    ...     return self.weight.sum()
+    >>> model = fully_shard(Net(2, 1))
+    >>> register_fsdp_forward_method(model, "predict")
+    >>> model.predict(torch.ones(1, 2)).shape
+    torch.Size([])
+    """
     if not isinstance(module, FSDPModule):
         return
     method, group = getattr(module, method_name), module._fsdp_group

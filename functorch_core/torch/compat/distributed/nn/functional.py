@@ -104,22 +104,42 @@ def _dealt(parts: Sequence[Tensor], src: int, group) -> Tensor:
 
 
 def broadcast(tensor, src, group=None):
-    """The tensor of the process `src`, to which the sum of all gradients goes."""
+    """The tensor of the process `src`, to which the sum of all gradients goes.
+
+    >>> import torch.distributed.nn
+    >>> torch.distributed.nn.broadcast(torch.ones(2, requires_grad=True), src=0).detach()
+    tensor([1., 1.])
+    """
     return _linear(lambda x: _sent(x, src, group), lambda g: _only_at(g, src, ReduceOp.SUM, group), tensor)
 
 
 def gather(tensor, dst=0, group=None):
-    """The tensors of all, a tuple, in the process `dst`; zeros in the others."""
+    """The tensors of all, a tuple, in the process `dst`; zeros in the others.
+
+    >>> import torch.distributed.nn
+    >>> torch.distributed.nn.gather(torch.ones(2, requires_grad=True), dst=0)[0].detach()
+    tensor([1., 1.])
+    """
     return _linear(lambda x: _collected(x, dst, group), lambda *g: _dealt(g, dst, group), tensor)
 
 
 def scatter(tensors, src=0, group=None):
-    """The tensor for this process among those of the process `src`."""
+    """The tensor for this process among those of the process `src`.
+
+    >>> import torch.distributed.nn
+    >>> torch.distributed.nn.scatter([torch.ones(2, requires_grad=True)], src=0).detach()
+    tensor([1., 1.])
+    """
     return _linear(lambda *x: _dealt(x, src, group), lambda g: _collected(g, src, group), *tensors)
 
 
 def reduce(tensor, dst, op=ReduceOp.SUM, group=None):
-    """The sum of the tensors of all in the process `dst`; zeros in the others."""
+    """The sum of the tensors of all in the process `dst`; zeros in the others.
+
+    >>> import torch.distributed.nn
+    >>> torch.distributed.nn.reduce(torch.ones(2, requires_grad=True), dst=0).detach()
+    tensor([1., 1.])
+    """
     return _linear(lambda x: _only_at(x, dst, op, group), lambda g: _averaged(_sent(g, dst, group), op, group), tensor)
 
 
@@ -128,7 +148,12 @@ def _averaged(x: Tensor, op, group) -> Tensor:
 
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None):
-    """The sum of the k-th tensors of all, in process k."""
+    """The sum of the k-th tensors of all, in process k.
+
+    >>> import torch.distributed.nn
+    >>> torch.distributed.nn.reduce_scatter(torch.zeros(2), [torch.ones(2, requires_grad=True)]).detach()
+    tensor([1., 1.])
+    """
 
     def backward(g):
         return tuple(_averaged(row, op, group) for row in _rows(g, group))
@@ -137,18 +162,37 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None):
 
 
 def all_gather(tensor, group=None):
-    """The tensors of all, a tuple."""
+    """The tensors of all, a tuple.
+
+    >>> import torch.distributed.nn
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> torch.distributed.nn.all_gather(x)[0].sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    """
     return _linear(lambda x: _rows(x, group), lambda *g: _row_of_sum(g, ReduceOp.SUM, group), tensor)
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None):
-    """A tuple of what the processes send to this one: tensor k of the inputs goes to process k."""
+    """A tuple of what the processes send to this one: tensor k of the inputs goes to process k.
+
+    >>> import torch.distributed.nn
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> torch.distributed.nn.all_to_all([torch.zeros(2)], [x])[0].detach()
+    tensor([1., 1.])
+    """
     ins, outs = list(input_tensor_list), list(output_tensor_list)
     return _linear(lambda *x: _exchanged(x, outs, group), lambda *g: _exchanged(g, ins, group), *ins)
 
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None):
-    """Part k of the input, along the first dimension, goes to process k; the parts are equal, or of these sizes."""
+    """Part k of the input, along the first dimension, goes to process k; the parts are equal, or of these sizes.
+
+    >>> import torch.distributed.nn
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> torch.distributed.nn.all_to_all_single(torch.zeros(2), x).detach()
+    tensor([1., 1.])
+    """
 
     def along(x, like, outs, ins):
         made = x.new_empty(like.shape)
@@ -160,5 +204,12 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None):
-    """The sum of the tensors of all, or what op says."""
+    """The sum of the tensors of all, or what op says.
+
+    >>> import torch.distributed.nn
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> torch.distributed.nn.all_reduce(x).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    """
     return _linear(lambda x: _summed(x, op, group), lambda g: _summed(g, _linear_op("all_reduce", op), group), tensor)

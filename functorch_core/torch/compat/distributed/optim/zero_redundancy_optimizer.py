@@ -39,6 +39,12 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     The largest parameters are given out first, each to the process that has least. `defaults` go to the class.
     `state_dict` has the whole state after `consolidate_state_dict` on all processes, on the one that it went to.
     `parameters_as_bucket_view` has no effect: what a process sends is one message in any case.
+
+    >>> from torch.distributed.optim import ZeroRedundancyOptimizer
+    >>> model = nn.Linear(2, 1)
+    >>> optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.1)
+    >>> model(torch.ones(1, 2)).sum().backward()
+    >>> optimizer.step()
     """
 
     def __init__(

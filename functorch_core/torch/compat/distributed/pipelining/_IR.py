@@ -23,7 +23,12 @@ NO_STAGE = "Invalid stage index {index}!"
 
 
 class SplitPoint(enum.Enum):
-    """Where a module is cut: before a submodule is called, or after."""
+    """Where a module is cut: before a submodule is called, or after.
+
+    >>> from torch.distributed.pipelining import SplitPoint
+    >>> list(SplitPoint.__members__)
+    ['BEGINNING', 'END']
+    """
 
     BEGINNING = 1
     END = 2
@@ -33,7 +38,11 @@ _tracers: list[_Tracer] = []
 
 
 def pipe_split():
-    """Mark, in `forward`, where `pipeline` cuts. No effect where the module is called."""
+    """Mark, in `forward`, where `pipeline` cuts. No effect where the module is called.
+
+    >>> from torch.distributed.pipelining import pipe_split
+    >>> pipe_split()
+    """
     if _tracers:
         _tracers[-1].create_node("call_function", pipe_split, (), {})
 

@@ -13,7 +13,12 @@ NO_CHUNKS = "merge_chunks: there is nothing to merge"
 
 
 class TensorChunkSpec:
-    """The dimension in which a tensor is divided."""
+    """The dimension in which a tensor is divided.
+
+    >>> from torch.distributed.pipelining.microbatch import TensorChunkSpec
+    >>> TensorChunkSpec(0).split_dim
+    0
+    """
 
     def __init__(self, split_dim: int):
         self.split_dim = split_dim
@@ -81,7 +86,12 @@ def split_args_kwargs_into_chunks(
 
 def merge_chunks(chunks: list[Any], chunk_spec: Any = None):
     """The results of the parts as one: tensors after each other in the first dimension or that of chunk_spec, of
-    everything else the first part's."""
+    everything else the first part's.
+
+    >>> from torch.distributed.pipelining.microbatch import TensorChunkSpec, merge_chunks
+    >>> merge_chunks([torch.zeros(1), torch.ones(1)], TensorChunkSpec(0))
+    tensor([0., 1.])
+    """
     if not chunks:
         raise IndexError(NO_CHUNKS)
     flat = [tree_flatten(chunk) for chunk in chunks]

@@ -189,7 +189,14 @@ class PipelineScheduleMulti(_PipelineSchedule):
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
-    """All parts forward, then all parts backward. Huang et al.: GPipe (2019)."""
+    """All parts forward, then all parts backward. Huang et al.: GPipe (2019).
+
+    >>> from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+    >>> stage = PipelineStage(nn.Linear(2, 1), 0, 1, torch.device("cpu"))
+    >>> schedule = ScheduleGPipe(stage, n_microbatches=2)
+    >>> schedule.step(torch.ones(4, 2)).shape
+    torch.Size([4, 1])
+    """
 
     def _actions(self, rank: int) -> list[_Action]:
         n = range(self._n_microbatches)
@@ -206,7 +213,14 @@ def _in_turns(forward: Iterable[_Action], backward: Iterable[_Action], ahead: in
 
 
 class Schedule1F1B(PipelineScheduleSingle):
-    """One part forward, one backward, in turns: fewer results are kept. Narayanan et al.: PipeDream-Flush (2020)."""
+    """One part forward, one backward, in turns: fewer results are kept. Narayanan et al.: PipeDream-Flush (2020).
+
+    >>> from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+    >>> stage = PipelineStage(nn.Linear(2, 1), 0, 1, torch.device("cpu"))
+    >>> schedule = Schedule1F1B(stage, n_microbatches=2, loss_fn=F.mse_loss)
+    >>> schedule.step(torch.ones(4, 2), target=torch.zeros(4, 1)).shape
+    torch.Size([4, 1])
+    """
 
     def __init__(self, stage: PipelineStage, n_microbatches: int, *args, **kwargs):
         super().__init__(stage, n_microbatches, *args, **kwargs)
@@ -224,7 +238,12 @@ class Schedule1F1B(PipelineScheduleSingle):
 
 class ScheduleLoopedBFS(PipelineScheduleMulti):
     """All parts through one stage, then through the next of this process. Lamy-Poirier: Breadth-First Pipeline
-    Parallelism (2022)."""
+    Parallelism (2022).
+
+    >>> from torch.distributed.pipelining import ScheduleLoopedBFS
+    >>> ScheduleLoopedBFS.__name__
+    'ScheduleLoopedBFS'
+    """
 
     def __init__(
         self,
@@ -248,6 +267,11 @@ class ScheduleInterleaved1F1B(PipelineScheduleMulti):
     """One part forward, one backward, in turns, through several stages of each process. Narayanan et al. (2021).
 
     The parts go in rounds of as many as there are processes, or some more; their number is a multiple of the rounds'.
+
+    >>> from torch.distributed.pipelining import PipelineStage, ScheduleInterleaved1F1B
+    >>> stages = [PipelineStage(nn.Linear(2, 2), i, 2, torch.device("cpu")) for i in range(2)]
+    >>> type(ScheduleInterleaved1F1B(stages, n_microbatches=2)).__name__
+    'ScheduleInterleaved1F1B'
     """
 
     def __init__(

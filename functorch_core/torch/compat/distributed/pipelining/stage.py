@@ -42,6 +42,11 @@ class PipelineStage:
     """Number `stage_index` of `num_stages` stages, computed by `submodule` in the process of rank stage_index modulo
     the size of `group`. The first stage takes the arguments of `step`, each other what the one before it returns: a
     tensor or a tuple of tensors.
+
+    >>> from torch.distributed.pipelining import PipelineStage
+    >>> stage = PipelineStage(nn.Linear(2, 1), stage_index=0, num_stages=1, device=torch.device("cpu"))
+    >>> stage.is_first, stage.is_last
+    (True, True)
     """
 
     def __init__(

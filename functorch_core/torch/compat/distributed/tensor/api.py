@@ -61,6 +61,12 @@ class DTensor(metaclass=_DTensorMeta):
 
     What is computed of one is computed by all processes, which have to call the same functions in the same order.
     Tensors that are no DTensors are taken for whole ones, equal in all processes.
+
+    >>> from torch.distributed.tensor import DTensor, Shard
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> x = DTensor.from_local(torch.ones(2, 3), mesh, [Shard(0)])
+    >>> x.shape, x.to_local().shape, x.placements
+    (torch.Size([2, 3]), torch.Size([2, 3]), (Shard(dim=0),))
     """
 
     __module__ = "torch.distributed.tensor"
@@ -310,6 +316,12 @@ def distribute_tensor(
     """A tensor divided over a mesh: that of the mesh's process `src_data_rank`, or with None that of each.
 
     A leaf with its requires_grad. ValueError for a size that is no multiple of the number of parts.
+
+    >>> from torch.distributed.tensor import Shard, distribute_tensor
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> x = distribute_tensor(torch.arange(4.), mesh, [Shard(0)])
+    >>> (x + 1).full_tensor()
+    tensor([1., 2., 3., 4.])
     """
     mesh = _mesh(device_mesh)
     placements = _checked(placements or [Replicate()] * mesh.ndim, mesh, tensor.dim())
@@ -336,7 +348,14 @@ def distribute_module(
     output_fn: Callable | None = None,
 ):
     """A module whose parameters and buffers are DTensors: as partition_fn(name, submodule, mesh) makes them, the
-    others whole in every process. input_fn(module, inputs, mesh) and output_fn change what goes in and out."""
+    others whole in every process. input_fn(module, inputs, mesh) and output_fn change what goes in and out.
+
+    >>> from torch.distributed.tensor import distribute_module
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> model = distribute_module(nn.Linear(2, 1), mesh)
+    >>> isinstance(model.weight.data, torch.distributed.tensor.DTensor)
+    True
+    """
     mesh = _mesh(device_mesh)
     for name, part in module.named_modules():
         if partition_fn is not None:
@@ -394,7 +413,13 @@ randn = _maker("randn", "A DTensor of normal numbers, each process's generator d
 
 
 def full(size, fill_value, *, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None):
-    """A DTensor of one number."""
+    """A DTensor of one number.
+
+    >>> import torch.distributed.tensor as dt
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> dt.full((2,), 7., device_mesh=mesh, placements=[dt.Replicate()]).full_tensor()
+    tensor([7., 7.])
+    """
     function = named("full")
     made = lambda shape: function(shape, fill_value, dtype=dtype)  # noqa: E731
     return _new(made, size, device_mesh, placements, requires_grad)

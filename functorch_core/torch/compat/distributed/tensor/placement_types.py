@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 
 class Placement:
-    """Base of the placements."""
+    """Base of the placements.
+
+    >>> from torch.distributed.tensor import Placement, Replicate
+    >>> isinstance(Replicate(), Placement), Replicate().is_shard()
+    (True, False)
+    """
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether it is cut, along `dim` if given."""
@@ -23,7 +28,12 @@ class Placement:
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """Cut along a dimension of the tensor."""
+    """Cut along a dimension of the tensor.
+
+    >>> from torch.distributed.tensor import Shard
+    >>> Shard(1).dim, Shard(1).is_shard(0)
+    (1, False)
+    """
 
     dim: int
 
@@ -43,7 +53,13 @@ class _StridedShard(Shard):
 
 @dataclass(frozen=True)
 class Replicate(Placement):
-    """Whole in every process."""
+    """Whole in every process.
+
+    >>> from torch.distributed.tensor import Replicate, distribute_tensor
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> distribute_tensor(torch.ones(2), mesh, [Replicate()]).placements
+    (Replicate(),)
+    """
 
     def __str__(self):
         return "R"
@@ -51,7 +67,12 @@ class Replicate(Placement):
 
 @dataclass(frozen=True, repr=False)
 class Partial(Placement):
-    """To be reduced over the processes."""
+    """To be reduced over the processes.
+
+    >>> from torch.distributed.tensor import Partial
+    >>> Partial(), Partial("avg")
+    (Partial(sum), Partial(avg))
+    """
 
     reduce_op: str = "sum"
 

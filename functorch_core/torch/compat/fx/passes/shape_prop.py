@@ -11,7 +11,14 @@ from ..node import Node, map_aggregate
 
 
 class TensorMetadata(NamedTuple):
-    """What is told of a tensor without its elements."""
+    """What is told of a tensor without its elements.
+
+    >>> from torch.fx.passes.shape_prop import ShapeProp
+    >>> gm = torch.fx.symbolic_trace(lambda x: x + 1)
+    >>> _ = ShapeProp(gm).propagate(torch.ones(4, 3))
+    >>> list(gm.graph.nodes)[0].meta["tensor_meta"].dtype
+    torch.float32
+    """
 
     shape: torch.Size
     dtype: torch.dtype
@@ -32,7 +39,14 @@ def _extract_tensor_metadata(result, include_contiguity: bool = True) -> TensorM
 
 
 class ShapeProp(Interpreter):
-    """Runs a graph and writes `meta["tensor_meta"]` and `meta["type"]` of its nodes."""
+    """Runs a graph and writes `meta["tensor_meta"]` and `meta["type"]` of its nodes.
+
+    >>> from torch.fx.passes.shape_prop import ShapeProp
+    >>> gm = torch.fx.symbolic_trace(nn.Linear(3, 2))
+    >>> _ = ShapeProp(gm).propagate(torch.ones(4, 3))
+    >>> [tuple(node.meta["tensor_meta"].shape) for node in gm.graph.nodes if node.op == "output"]
+    [(4, 2)]
+    """
 
     __module__ = "torch.fx.passes.shape_prop"
 

@@ -48,7 +48,12 @@ class _Nowhere:
 
 
 def is_masked_tensor(obj) -> bool:
-    """Whether an object is a MaskedTensor."""
+    """Whether an object is a MaskedTensor.
+
+    >>> from torch.masked import is_masked_tensor, masked_tensor
+    >>> is_masked_tensor(masked_tensor(torch.ones(2), torch.tensor([True, False]))), is_masked_tensor(torch.ones(2))
+    (True, False)
+    """
     return isinstance(obj, MaskedTensor)
 
 

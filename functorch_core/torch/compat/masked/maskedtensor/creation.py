@@ -17,5 +17,10 @@ def masked_tensor(data, mask, requires_grad: bool = False) -> MaskedTensor:
 
 
 def as_masked_tensor(data, mask) -> MaskedTensor:
-    """data itself, in whose history the result is, with a mask."""
+    """data itself, in whose history the result is, with a mask.
+
+    >>> from torch.masked import as_masked_tensor
+    >>> as_masked_tensor(torch.tensor([1., 2.]), torch.tensor([True, False])).sum()
+    MaskedTensor(  1.0000, True)
+    """
     return MaskedTensor._of(data, mask)

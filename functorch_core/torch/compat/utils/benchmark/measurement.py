@@ -22,7 +22,12 @@ def select_unit(t: float) -> tuple[str, float]:
 
 @dataclasses.dataclass(init=True, repr=False, eq=True, frozen=True)
 class TaskSpec:
-    """What is timed."""
+    """What is timed.
+
+    >>> import torch.utils.benchmark as benchmark
+    >>> benchmark.Timer("x + 1", label="sum", globals={"x": torch.ones(2)}).timeit(1).task_spec.label
+    'sum'
+    """
 
     stmt: str
     setup: str
@@ -58,7 +63,13 @@ class TaskSpec:
 
 @dataclasses.dataclass(init=True, repr=False)
 class Measurement:
-    """Times of a statement: `raw_times` are seconds for `number_per_run` runs, `times` for one."""
+    """Times of a statement: `raw_times` are seconds for `number_per_run` runs, `times` for one.
+
+    >>> import torch.utils.benchmark as benchmark
+    >>> measured = benchmark.Timer("x + 1", globals={"x": torch.ones(2)}).timeit(5)
+    >>> measured.median > 0, measured.number_per_run
+    (True, 5)
+    """
 
     number_per_run: int
     raw_times: list[float]

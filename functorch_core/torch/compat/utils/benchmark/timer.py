@@ -12,7 +12,12 @@ from .measurement import Measurement, TaskSpec
 
 
 def timer() -> float:
-    """The time after everything recorded has been computed."""
+    """The time after everything recorded has been computed.
+
+    >>> import torch.utils.benchmark
+    >>> torch.utils.benchmark.timer() < torch.utils.benchmark.timer()
+    True
+    """
     flush("a timer was read")
     return time.perf_counter()
 

@@ -52,7 +52,11 @@ nuttall = _cosine_sum(
 
 
 def general_cosine(M, *, a: Iterable, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
-    """a[0] - a[1] cos(x) + a[2] cos(2 x) - ..., x over one period."""
+    """a[0] - a[1] cos(x) + a[2] cos(2 x) - ..., x over one period.
+
+    >>> torch.signal.windows.general_cosine(4, a=[0.5, 0.3, 0.2])
+    tensor([0.4000, 0.5500, 0.5500, 0.4000])
+    """
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
     if not a:
@@ -63,19 +67,31 @@ def general_cosine(M, *, a: Iterable, sym=True, dtype=None, layout=None, device=
 
 
 def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
-    """alpha - (1 - alpha) cos(x), x over one period."""
+    """alpha - (1 - alpha) cos(x), x over one period.
+
+    >>> torch.signal.windows.general_hamming(4)
+    tensor([0.0800, 0.7700, 0.7700, 0.0800])
+    """
     return general_cosine(
         M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
 
 
 def bartlett(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
-    """The triangle."""
+    """The triangle.
+
+    >>> torch.signal.windows.bartlett(5)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return _window("bartlett", M, sym, triangle, (dtype, layout, device, requires_grad))
 
 
 def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
-    """Half a period of the sine, taken between the points."""
+    """Half a period of the sine, taken between the points.
+
+    >>> torch.signal.windows.cosine(3)
+    tensor([0.5000, 1.0000, 0.5000])
+    """
 
     def formula(n, period):
         return np.sin(math.pi / max(period + 1, 1) * (np.arange(n) + 0.5))
@@ -84,7 +100,11 @@ def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=F
 
 
 def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
-    """exp(-|k - center| / tau), about the middle by default."""
+    """exp(-|k - center| / tau), about the middle by default.
+
+    >>> torch.signal.windows.exponential(3)
+    tensor([0.3679, 1.0000, 0.3679])
+    """
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -98,7 +118,11 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, d
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
-    """exp(-x^2 / (2 std^2)), x the distance from the middle."""
+    """exp(-x^2 / (2 std^2)), x the distance from the middle.
+
+    >>> torch.signal.windows.gaussian(3)
+    tensor([0.6065, 1.0000, 0.6065])
+    """
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
 
@@ -109,7 +133,11 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requ
 
 
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
-    """The Kaiser window: the greater beta, the narrower."""
+    """The Kaiser window: the greater beta, the narrower.
+
+    >>> torch.signal.windows.kaiser(3)
+    tensor([5.2773e-05, 1.0000e+00, 5.2773e-05])
+    """
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
     return _window(

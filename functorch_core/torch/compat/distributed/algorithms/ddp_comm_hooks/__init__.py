@@ -10,7 +10,12 @@ from . import debugging_hooks, default_hooks, powerSGD_hook
 
 
 class DDPCommHookType(enum.Enum):
-    """The hooks, by name, for register_ddp_comm_hook."""
+    """The hooks, by name, for register_ddp_comm_hook.
+
+    >>> from torch.distributed.algorithms.ddp_comm_hooks import DDPCommHookType
+    >>> DDPCommHookType.ALLREDUCE.name
+    'ALLREDUCE'
+    """
 
     ALLREDUCE = partial(default_hooks.allreduce_hook)
     FP16_COMPRESS = partial(default_hooks.fp16_compress_hook)

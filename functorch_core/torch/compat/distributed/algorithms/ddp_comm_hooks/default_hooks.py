@@ -18,7 +18,13 @@ def _averaged(group, tensor) -> Future:
 
 
 def allreduce_hook(process_group, bucket) -> Future:
-    """The mean of the gradients of all: what is done without a hook."""
+    """The mean of the gradients of all: what is done without a hook.
+
+    >>> from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+    >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    >>> model.register_comm_hook(None, allreduce_hook)
+    >>> model(torch.ones(1, 2)).sum().backward()
+    """
     return _averaged(process_group, bucket.buffer())
 
 
@@ -29,12 +35,24 @@ def _compressed(group, bucket, dtype) -> Future:
 
 
 def fp16_compress_hook(process_group, bucket) -> Future:
-    """The mean of the gradients in float16, half the bytes of float32."""
+    """The mean of the gradients in float16, half the bytes of float32.
+
+    >>> from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+    >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    >>> model.register_comm_hook(None, fp16_compress_hook)
+    >>> model(torch.ones(1, 2)).sum().backward()
+    """
     return _compressed(process_group, bucket, by_name["float16"])
 
 
 def bf16_compress_hook(process_group, bucket) -> Future:
-    """The mean of the gradients in bfloat16."""
+    """The mean of the gradients in bfloat16.
+
+    >>> from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
+    >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    >>> model.register_comm_hook(None, bf16_compress_hook)
+    >>> model(torch.ones(1, 2)).sum().backward()
+    """
     return _compressed(process_group, bucket, by_name["bfloat16"])
 
 
@@ -48,10 +66,22 @@ def _wrapped(hook: Callable, dtype) -> Callable:
 
 
 def fp16_compress_wrapper(hook: Callable) -> Callable:
-    """A hook that works on the gradients in float16."""
+    """A hook that works on the gradients in float16.
+
+    >>> from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+    >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    >>> model.register_comm_hook(None, default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook))
+    >>> model(torch.ones(1, 2)).sum().backward()
+    """
     return _wrapped(hook, by_name["float16"])
 
 
 def bf16_compress_wrapper(hook: Callable) -> Callable:
-    """A hook that works on the gradients in bfloat16."""
+    """A hook that works on the gradients in bfloat16.
+
+    >>> from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+    >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    >>> model.register_comm_hook(None, default_hooks.bf16_compress_wrapper(default_hooks.allreduce_hook))
+    >>> model(torch.ones(1, 2)).sum().backward()
+    """
     return _wrapped(hook, by_name["bfloat16"])

@@ -31,6 +31,10 @@ class PowerSGDState:
 
     matrix_approximation_rank: how many columns P and Q have. start_powerSGD_iter: steps before it send whole gradients.
     A matrix is compressed where (rows + columns) * rank * min_compression_rate < rows * columns.
+
+    >>> from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState
+    >>> PowerSGDState(process_group=None, matrix_approximation_rank=2).matrix_approximation_rank
+    2
     """
 
     def __init__(
@@ -133,7 +137,13 @@ def _hooked(state: PowerSGDState, bucket: GradBucket, mean) -> Future:
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future:
-    """The mean of the gradients, those of matrices compressed; the others, and vectors, whole."""
+    """The mean of the gradients, those of matrices compressed; the others, and vectors, whole.
+
+    >>> from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
+    >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    >>> model.register_comm_hook(PowerSGDState(None), powerSGD_hook)
+    >>> model(torch.ones(1, 2)).sum().backward()
+    """
 
     def mean(flat: Tensor):
         views = bucket.gradients()

@@ -24,7 +24,12 @@ LENGTHS = "{what} and desired_{what} should have same length!"
 
 
 class ParallelStyle(ABC):
-    """How a module is divided over a mesh."""
+    """How a module is divided over a mesh.
+
+    >>> from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle
+    >>> issubclass(ColwiseParallel, ParallelStyle)
+    True
+    """
 
     src_data_rank: int | None = 0
 
@@ -96,7 +101,14 @@ class _OfLayers(ParallelStyle):
 
 class ColwiseParallel(_OfLayers):
     """A Linear or Embedding whose output features are divided: its input is whole, its output divided by the last
-    dimension if output_layouts do not say otherwise."""
+    dimension if output_layouts do not say otherwise.
+
+    >>> from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> model = parallelize_module(nn.Linear(2, 4), mesh, ColwiseParallel())
+    >>> model(torch.ones(1, 2)).shape
+    torch.Size([1, 4])
+    """
 
     linear, embedding = {"weight": Shard(0), "bias": Shard(0)}, {"weight": Shard(1)}
 
@@ -106,7 +118,15 @@ class ColwiseParallel(_OfLayers):
 
 class RowwiseParallel(_OfLayers):
     """A Linear whose input features, or an Embedding whose rows are divided: the input is divided by the last
-    dimension (of an Embedding whole), the output whole, if the layouts do not say otherwise."""
+    dimension (of an Embedding whole), the output whole, if the layouts do not say otherwise.
+
+    >>> from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 2))
+    >>> model = parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    >>> model(torch.ones(1, 2)).shape
+    torch.Size([1, 2])
+    """
 
     linear, embedding = {"weight": Shard(1), "bias": Replicate()}, {"weight": Shard(0)}
 
@@ -118,7 +138,14 @@ class RowwiseParallel(_OfLayers):
 
 
 class SequenceParallel(ParallelStyle):
-    """A module of whole parameters (a norm, dropout) on a sequence that is divided."""
+    """A module of whole parameters (a norm, dropout) on a sequence that is divided.
+
+    >>> from torch.distributed.tensor.parallel import SequenceParallel, parallelize_module
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> model = parallelize_module(nn.LayerNorm(4), mesh, SequenceParallel())
+    >>> model(torch.ones(1, 3, 4)).shape
+    torch.Size([1, 3, 4])
+    """
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False):
         self.sequence_sharding, self.use_local_output = (Shard(sequence_dim),), use_local_output
@@ -140,7 +167,16 @@ def _listed(layouts) -> tuple:
 
 class PrepareModuleInput(ParallelStyle):
     """Makes DTensors of a module's inputs that lie as input_layouts (None: as they are), and lays them as
-    desired_input_layouts."""
+    desired_input_layouts.
+
+    >>> from torch.distributed.tensor import Replicate, Shard
+    >>> from torch.distributed.tensor.parallel import PrepareModuleInput, parallelize_module
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> style = PrepareModuleInput(input_layouts=Shard(0), desired_input_layouts=Replicate())
+    >>> model = parallelize_module(nn.ReLU(), mesh, style)
+    >>> model(torch.ones(2)).shape
+    torch.Size([2])
+    """
 
     def __init__(
         self,
@@ -181,7 +217,12 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """Makes DTensors of a module's outputs that lie as output_layouts, and lays them as desired_output_layouts."""
+    """Makes DTensors of a module's outputs that lie as output_layouts, and lays them as desired_output_layouts.
+
+    >>> from torch.distributed.tensor import Replicate, Shard
+    >>> from torch.distributed.tensor.parallel import PrepareModuleOutput
+    >>> style = PrepareModuleOutput(output_layouts=Replicate(), desired_output_layouts=Shard(0))
+    """
 
     def __init__(self, *, output_layouts, desired_output_layouts, use_local_output: bool = True):
         self.output_layouts = _listed(output_layouts)
@@ -206,7 +247,18 @@ class PrepareModuleOutput(ParallelStyle):
 
 
 class PrepareModuleInputOutput(ParallelStyle):
-    """PrepareModuleInput and PrepareModuleOutput together."""
+    """PrepareModuleInput and PrepareModuleOutput together.
+
+    >>> from torch.distributed.tensor import Replicate, Shard
+    >>> from torch.distributed.tensor.parallel import PrepareModuleInputOutput, parallelize_module
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> style = PrepareModuleInputOutput(
+    ...   input_layouts=Shard(0), desired_input_layouts=Replicate(),
+    ...   output_layouts=Replicate(), desired_output_layouts=Shard(0))
+    >>> model = parallelize_module(nn.ReLU(), mesh, style)
+    >>> model(torch.ones(2)).shape
+    torch.Size([2])
+    """
 
     def __init__(
         self,
@@ -248,7 +300,14 @@ def parallelize_module(
     *,
     src_data_rank: int | None = 0,
 ):
-    """Divide a module over a mesh: by one style, or by those of submodules whose names match ("layers.*.ffn")."""
+    """Divide a module over a mesh: by one style, or by those of submodules whose names match ("layers.*.ffn").
+
+    >>> from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> model = parallelize_module(nn.Sequential(nn.Linear(2, 4)), mesh, {"0": ColwiseParallel()})
+    >>> isinstance(model[0].weight.data, torch.distributed.tensor.DTensor)
+    True
+    """
     if device_mesh is None:
         raise ValueError("parallelize_module: device_mesh is needed, as init_device_mesh gives it")
     if device_mesh.ndim != 1:
@@ -279,5 +338,14 @@ def _matching(module, tokens: Sequence[str]):
 @contextlib.contextmanager
 def loss_parallel():
     """Context in which the loss of logits that are divided by classes is computed without putting them together:
-    what the partitioner does in any case."""
+    what the partitioner does in any case.
+
+    >>> from torch.distributed.tensor import Shard, distribute_tensor
+    >>> from torch.distributed.tensor.parallel import loss_parallel
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> logits = distribute_tensor(torch.zeros(2, 4), mesh, [Shard(1)])
+    >>> with loss_parallel():
+    ...   F.cross_entropy(logits, torch.tensor([0, 3])).full_tensor()
+    tensor(1.3863)
+    """
     yield
