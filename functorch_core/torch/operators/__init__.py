@@ -39,4 +39,6 @@ NAMESPACE = {
     "Storage": storage.legacy_storages["FloatStorage"],
     "UntypedStorage": storage.UntypedStorage,
     "TypedStorage": storage.TypedStorage,
+    "_storage_classes": {storage.UntypedStorage, storage.TypedStorage, *storage.legacy_storages.values()},
+    "_tensor_classes": {*data.legacy_types.values(), *data.cuda_legacy_types.values()},
 }

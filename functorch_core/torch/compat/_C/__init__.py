@@ -18,7 +18,7 @@ from ...operators.random.seeds import Generator, default_generator
 from ...operators.shape.copies import addresses as _addresses
 from ...operators.shape.copies import is_lazy_clone as _is_lazy_clone
 from ...operators.shape.joining import common_shape
-from ...operators.shape.storage import TypedStorage as StorageBase
+from ...operators.shape.storage import StorageBase
 from ...tape.modes import (
     _set_grad_enabled,
     _set_multithreading_enabled,
@@ -66,7 +66,7 @@ def _storage_address(tensor) -> int:
 
 
 def _data_address(tensor) -> int:
-    """A number of the value that a storage has."""
+    """A number of what a storage is filled with; lazy clones have it in common until they are written to."""
     return _addresses(tensor)[1]
 
 

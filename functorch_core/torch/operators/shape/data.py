@@ -694,9 +694,14 @@ def legacy(dtype: np.dtype, args: tuple, device=None) -> Tensor:
         return first.detach()
     if isinstance(first, _types.Size):
         return finish(np.full(tuple(first), unspecified(dtype), dtype), device)
+    if len(args) > 1 and isinstance(first, (tuple, list)):
+        got = ", ".join(type(arg).__name__ for arg in args)
+        raise TypeError(f"new() received an invalid combination of arguments - got ({got})")
     if isinstance(first, (int, np.integer, Tensor)) and not isinstance(first, bool):
         return finish(np.full([int(n) for n in args], unspecified(dtype), dtype), device)
     if isinstance(first, Storage):
+        if isinstance(first, TypedStorage):
+            first.check_dtype(_types.of_numpy(dtype))
         return first._tensor(dtype)
     if not is_sequence(first):
         raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
@@ -723,7 +728,12 @@ class Construction:
 class LegacyType(type):
     """The type of torch.FloatTensor and its kin: isinstance looks at the dtype."""
 
-    is_sparse, layout = False, _types.strided
+    is_sparse, is_xpu, layout = False, False, _types.strided
+
+    def __new__(kind, name, bases, members):
+        for base in bases:
+            raise TypeError(f"type '{base.__module__}.{base.__name__}' is not an acceptable base type")
+        return super().__new__(kind, name, bases, members)
 
     def __instancecheck__(cls, instance):
         return isinstance(instance, Tensor) and instance.dtype.numpy == cls.numpy and (not instance.is_sparse)
@@ -802,4 +812,4 @@ def legacy_type_named(name: str) -> LegacyType | None:
     return kinds.get(name.rpartition(".")[2])
 
 
-from .storage import Storage  # noqa: E402  last: storages know tensors
+from .storage import Storage, TypedStorage  # noqa: E402  last: storages know tensors

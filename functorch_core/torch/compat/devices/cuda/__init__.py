@@ -20,13 +20,26 @@ class _CudaLegacyStorage:
             f"torch.cuda.{type(self).__name__}; torch.UntypedStorage(..., device='cuda') is there"
         )
 
+    @classmethod
+    def from_buffer(cls, *args, **kwargs):
+        """Refused, as on every GPU: buffers are on the host."""
+        raise RuntimeError("from_buffer: Not available for CUDA storage")
+
+    @classmethod
+    def _new_with_weak_ptr(cls, *args, **kwargs):
+        raise RuntimeError("_new_with_weak_ptr: Not available for CUDA storage")
+
+    @classmethod
+    def _new_shared_filename(cls, manager, obj, size, *, device=None, dtype=None):
+        raise RuntimeError("_new_shared_filename: Not available for CUDA storage")
+
 
 globals().update(
     {
         n: type(
             n,
             (_CudaLegacyStorage,),
-            {"__doc__": f"{s.__doc__[:-1]} on a GPU.", "dtype": s.dtype, "__module__": __name__},
+            {"__doc__": f"{s.__doc__[:-1]} on a GPU.", "dtype": s._dtype, "__module__": __name__},
         )
         for n, s in _legacy_storages.items()
     }
