@@ -120,7 +120,9 @@ def get_fill_uninitialized_memory() -> bool:
 
 def set_fill_uninitialized_memory(mode: bool):
     """Set whether they are: floating ones with NaN, integers with the largest, bools with True."""
-    settings.fills_uninitialized = bool(mode)
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
+    settings.fills_uninitialized = mode
     active.marks_uninitialized = settings.deterministic > 0 and settings.fills_uninitialized
 
 
