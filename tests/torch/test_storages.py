@@ -181,3 +181,10 @@ def test_deterministic_fill_is_a_bool():
         )
 
     agree(program)
+
+
+def test_masks_of_masked_select_are_bools():
+    def program(t):
+        return [failing(t.masked_select, t.ones(2), t.ones(2).to(getattr(t, d))) for d in ("uint8", "int64", "bool")]
+
+    agree(program)
