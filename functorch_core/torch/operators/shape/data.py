@@ -487,10 +487,15 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
         return require_grad(_around(obj, dtype, device)) if requires_grad else _around(obj, dtype, device)
     if isinstance(obj, Tensor):
         return _as_asked(obj, dtype or obj.dtype, device, copy, requires_grad)
+    if type(obj).__name__ == "PyCapsule":
+        made = from_dlpack.fun(obj)
+        return _as_asked(made, dtype or made.dtype, device, copy, requires_grad)
     found = None if copy else _shared_with(obj, dtype, device)
     if found is not None:
         return require_grad(found) if requires_grad else found
     requires_grad = bool(requires_grad)
+    if copy is False and isinstance(obj, np.generic):
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
     if copy is False:
         raise ValueError(_no_alias(obj, dtype))
     data = _arraylike(obj, dtype)
@@ -589,7 +594,10 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 def _of_buffer(buffer, dtype, count, offset) -> np.ndarray:
     """The bytes of a buffer as an array."""
     d = _types.numpy_dtype(dtype)
-    view = memoryview(buffer).cast("B")
+    try:
+        view = memoryview(buffer).cast("B")
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
     n = len(view)
     if n == 0 or count == 0:
         raise ValueError(f"both buffer length ({n}) and count ({count}) must not be 0")
