@@ -50,9 +50,15 @@ class _VariableFunctionsClass(metaclass=_Functions):
 
 
 _VariableFunctions = _VariableFunctionsClass
-__getattr__ = _getter(
+_missing_or_error = _getter(
     __name__, ("_autograd", "_distributed_c10d", "_fft", "_functions", "_functorch", "_linalg", "_nn", "_special")
 )
+
+
+def __getattr__(name: str):
+    if name in ("PyTorchFileReader", "PyTorchFileWriter"):
+        return getattr(_importlib.import_module("..serialization", __package__), name)
+    return _missing_or_error(name)
 
 
 def _is_cow_tensor(tensor) -> bool:

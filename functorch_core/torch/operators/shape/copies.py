@@ -19,7 +19,7 @@ from ...tape.meta import NO_COPY, is_meta
 from ...tape.modes import state
 from ...tensors import types as _types
 from ...tensors.active import active
-from ...tensors.base import Tensor, from_array, new_tensor
+from ...tensors.base import Tensor, from_array, new_tensor, of_class
 from ...tensors.promotion import BROADCAST_MESSAGE, cast
 from ...tensors.promotion import converted as converted_value
 from ...tensors.types import scalar_name
@@ -267,8 +267,7 @@ def as_subclass(self, cls):
         out = new_tensor(self._read(), self._ge)
         alias = share(self)
         out._view = Alias(alias.cell, alias.chain, *based_on(self, alias))
-    out.__class__ = cls
-    return out
+    return of_class(out, cls)
 
 
 # ---- copy_, fill_, zero_ -------------------------------------------------------------------------
