@@ -11,7 +11,7 @@ from ...core.warn import once, warn
 from ...names import torch_name
 from ...xla import blas
 from ..dispatch.op import composite
-from ..operators.shape.data import CudaLegacyType, legacy_type_named
+from ..operators.shape.legacy_types import CudaLegacyType, legacy_type_named
 from ..operators.shape.storage import Storage
 from ..tensors import types as _types
 from ..tensors.active import active

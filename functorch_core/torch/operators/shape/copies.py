@@ -41,8 +41,9 @@ from ...views.cells import (
 from ...views.memory_order import channels_last_strides, is_channels_last, with_strides
 from ...views.overlap import refuse_partial
 from .creation import like_strides
-from .data import LegacyType, array_of, check_range, finish, finish_later, legacy_type_named, overflow_of, unspecified
+from .data import array_of, check_range, finish, finish_later, overflow_of, unspecified
 from .data import tensor as tensor_of
+from .legacy_types import LegacyType, legacy_type_named
 from .storage import Storage, UntypedStorage
 from .views import ints_of
 

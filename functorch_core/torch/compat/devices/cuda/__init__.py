@@ -1,7 +1,7 @@
 """torch.cuda: NVIDIA GPUs, through XLA's client for them if its packages are installed."""
 
 from .... import _missing
-from ....operators.shape.data import cuda_legacy_types as _tensor_types
+from ....operators.shape.legacy_types import cuda_legacy_types as _tensor_types
 from ....operators.shape.storage import legacy_storages as _legacy_storages
 from ..accelerators import Accelerator as _Accelerator
 
