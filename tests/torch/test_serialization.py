@@ -384,7 +384,8 @@ def test_trusted_files_and_pickle_modules():
 
 def test_environment_decides(monkeypatch):
     monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
-    assert sent(torch, torch, Config(4)).width == 4
+    with pytest.warns(UserWarning, match="TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected"):
+        assert sent(torch, torch, Config(4)).width == 4
     monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
     with pytest.raises(RuntimeError, match="Only one"):
         sent(torch, torch, Config(4))

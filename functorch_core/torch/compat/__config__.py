@@ -18,6 +18,11 @@ def show() -> str:
     )
 
 
+def _cxx_flags() -> str:
+    """No flags: nothing of it is C++."""
+    return ""
+
+
 def parallel_info() -> str:
     """How many threads compute."""
     return f"XLA/Parallel:\n\tget_num_threads() : {get_num_threads()}\n"

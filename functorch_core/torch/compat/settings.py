@@ -11,7 +11,7 @@ from ...core.warn import once, warn
 from ...names import torch_name
 from ...xla import blas
 from ..dispatch.op import composite
-from ..operators.shape.data import CudaLegacyType, legacy_type_named
+from ..operators.shape.legacy_types import CudaLegacyType, legacy_type_named
 from ..operators.shape.storage import Storage
 from ..tensors import types as _types
 from ..tensors.active import active
@@ -155,7 +155,9 @@ def get_fill_uninitialized_memory() -> bool:
 
 def set_fill_uninitialized_memory(mode: bool):
     """Set whether they are: floating ones with NaN, integers with the largest, bools with True."""
-    settings.fills_uninitialized = bool(mode)
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
+    settings.fills_uninitialized = mode
     active.marks_uninitialized = settings.deterministic > 0 and settings.fills_uninitialized
 
 

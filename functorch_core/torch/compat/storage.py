@@ -5,6 +5,8 @@ import io as _io
 from ..operators.shape.storage import STORAGE_NAMES as _STORAGE_NAMES
 from ..operators.shape.storage import TypedStorage, UntypedStorage, _LegacyStorage
 from ..operators.shape.storage import legacy_storages as _legacy_storages
+from ..operators.shape.storage_arguments import removal as _removal
+from ..operators.shape.storage_arguments import tell_removal as _tell_removal
 from ..tensors.types import by_name as _by_name
 
 __all__ = ["TypedStorage", "UntypedStorage"]
@@ -22,3 +24,23 @@ def _load_from_bytes(b):
     from ..compat.serialization import load
 
     return load(_io.BytesIO(b), weights_only=False)
+
+
+def _warn_typed_storage_removal(stacklevel: int = 2):
+    """Tell that typed storages will be removed, once."""
+    _tell_removal()
+
+
+def _reset_warn_typed_storage_removal():
+    """Tell it once more."""
+    _removal.said = False
+
+
+def _get_always_warn_typed_storage_removal() -> bool:
+    """Whether each use of typed storages tells that they will be removed."""
+    return _removal.always
+
+
+def _set_always_warn_typed_storage_removal(always_warn: bool):
+    """Set whether each use of typed storages tells that they will be removed."""
+    _removal.always = always_warn

@@ -10,7 +10,7 @@ from ..tape.meta import is_meta
 from ..tape.modes import state
 from ..tensors import types as _types
 from ..tensors.active import active
-from ..tensors.base import Tensor, new_tensor
+from ..tensors.base import Tensor, new_tensor, of_class
 from ..tensors.explain import MISTAKES, explain
 from ..tensors.types import scalar_name
 from ..views.cells import assign, check_overlap, check_writable, layout_of
@@ -63,9 +63,7 @@ def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
 
 def _apart(tensor: Tensor) -> Tensor:
     """The tensor as it is now: saved by the op that overwrites it, it is given to the user's hooks."""
-    copy = new_tensor(tensor._kept(), tensor._ge)
-    copy.__class__ = type(tensor)
-    return copy
+    return of_class(new_tensor(tensor._kept(), tensor._ge), type(tensor))
 
 
 def check_memory(op, written: Tensor | Sequence, args: tuple, kwargs: dict, in_place: bool = False):

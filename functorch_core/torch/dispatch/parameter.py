@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..tape.accumulate import AccumulateGrad
 from ..tape.modes import state
 from ..tensors import types as _types
-from ..tensors.base import Tensor, new_tensor
+from ..tensors.base import Tensor, new_tensor, of_class
 from ..views.cells import Alias, share
 
 NOT_FLOATING = "Only Tensors of floating point and complex dtype can require gradients"
@@ -36,8 +36,7 @@ class _BufferMeta(type(Tensor)):
 
 
 def _sharing(data: Tensor, cls: type) -> Tensor:
-    new = new_tensor(data._read())
-    new.__class__ = cls
+    new = of_class(new_tensor(data._read()), cls)
     alias = share(data)
     new._view = Alias(alias.cell, alias.chain, None)
     return new

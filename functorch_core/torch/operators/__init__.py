@@ -27,16 +27,18 @@ from .pointwise import comparison, complex_numbers, fake_quantize, foreach, inte
 from .pointwise import functions as math
 from .random import sampling
 from .reduce import counting, cumulative, finite_differences, order, reduction, segments
-from .shape import copies, creation, data, joining, parts, storage, transposes, views
+from .shape import copies, creation, data, joining, legacy_types, parts, storage, transposes, views
 
 # Names of the torch namespace that are no ops.
 # from_dlpack takes tensors of other libraries, whose __torch_function__ is not meant for it.
 NAMESPACE = {
     **sampling.NAMESPACE,
     "from_dlpack": data.from_dlpack.fun,
-    **data.legacy_types,
+    **legacy_types.legacy_types,
     **storage.legacy_storages,
     "Storage": storage.legacy_storages["FloatStorage"],
     "UntypedStorage": storage.UntypedStorage,
     "TypedStorage": storage.TypedStorage,
+    "_storage_classes": {storage.UntypedStorage, storage.TypedStorage, *storage.legacy_storages.values()},
+    "_tensor_classes": {*legacy_types.legacy_types.values(), *legacy_types.cuda_legacy_types.values()},
 }

@@ -55,12 +55,15 @@ def swap_attributes(a, b):
     _set_dict(b, of_a)
 
 
-class _UserAttributes(dict):
+class UserAttributes(dict):
     """What users have set on a tensor; what is written to it is set on the tensor."""
 
     def __init__(self, attributes: dict):
         super().__init__({k: v for k, v in attributes.items() if k not in OWN_STATE})
         self._attributes = attributes
+
+    def __reduce_ex__(self, protocol):
+        return dict, (), None, None, iter(self.items())  # what a pickle of it is: a dict
 
     def __setitem__(self, name, value):
         super().__setitem__(name, value)
@@ -117,11 +120,11 @@ class Tensor(_Instance):
 
     @property
     def __dict__(self):
-        return _UserAttributes(_dict_of(self))
+        return UserAttributes(_dict_of(self))
 
     @__dict__.setter
     def __dict__(self, attributes: dict):
-        mine = _UserAttributes(_dict_of(self))
+        mine = UserAttributes(_dict_of(self))
         mine.clear()
         mine.update(attributes)
 
@@ -151,6 +154,17 @@ def new_tensor(value: Value, edge: tuple | None = None) -> Tensor:
         tensor._ge = edge
     if active.births:
         tensor._born = active.births
+    return tensor
+
+
+def of_class(tensor: Tensor, cls: type) -> Tensor:
+    """A new tensor as one of a class; another object where that has slots, for which an object has no place."""
+    try:
+        tensor.__class__ = cls
+    except TypeError:
+        made = _new(cls)
+        _dict_of(made).update(_dict_of(tensor))
+        return made
     return tensor
 
 

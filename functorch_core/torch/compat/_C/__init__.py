@@ -18,7 +18,7 @@ from ...operators.random.seeds import Generator, default_generator
 from ...operators.shape.copies import addresses as _addresses
 from ...operators.shape.copies import is_lazy_clone as _is_lazy_clone
 from ...operators.shape.joining import common_shape
-from ...operators.shape.storage import TypedStorage as StorageBase
+from ...operators.shape.storage import StorageBase
 from ...tape.modes import (
     _set_grad_enabled,
     _set_multithreading_enabled,
@@ -50,9 +50,15 @@ class _VariableFunctionsClass(metaclass=_Functions):
 
 
 _VariableFunctions = _VariableFunctionsClass
-__getattr__ = _getter(
+_missing_or_error = _getter(
     __name__, ("_autograd", "_distributed_c10d", "_fft", "_functions", "_functorch", "_linalg", "_nn", "_special")
 )
+
+
+def __getattr__(name: str):
+    if name in ("PyTorchFileReader", "PyTorchFileWriter"):
+        return getattr(_importlib.import_module("..serialization", __package__), name)
+    return _missing_or_error(name)
 
 
 def _is_cow_tensor(tensor) -> bool:
@@ -66,7 +72,7 @@ def _storage_address(tensor) -> int:
 
 
 def _data_address(tensor) -> int:
-    """A number of the value that a storage has."""
+    """A number of what a storage is filled with; lazy clones have it in common until they are written to."""
     return _addresses(tensor)[1]
 
 

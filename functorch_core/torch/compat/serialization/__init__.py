@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import enum
 import importlib
-import mmap
 import os
 import pickle
 import pickletools
 import sys
 import zipfile
 from collections.abc import Callable
+from mmap import MAP_PRIVATE, MAP_SHARED
 from typing import IO
 
 from ....core.warn import warn
@@ -29,6 +29,9 @@ from .rebuilding import LoadedStorages, Rebuilder, known_names
 from .skipping import skip_data
 from .tensors import Rebuild, describe, reduce_storage, reduce_tensor
 from .unpickling import SAFE_CONSTRUCTORS
+from .zip_files import PyTorchFileReader as PyTorchFileReader
+from .zip_files import PyTorchFileWriter as PyTorchFileWriter
+from .zip_files import _open_file_like, _open_zipfile_reader, _open_zipfile_writer
 
 __all__ = [
     "LoadEndianness",
@@ -119,13 +122,16 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     unknown = set(pickle_load_args) - {"encoding", "errors", "fix_imports"}
     if unknown and not weights_only:
         raise TypeError(f"load() got an unexpected keyword argument '{min(unknown)}'")
-    rebuild = Rebuild()
+    maps = _mmap_by_default if mmap is None else mmap
+    shares = bool(maps) and _mmap_flags == MAP_SHARED
+    rebuild = Rebuild(live=shares)
     return engine.load(
         f,
         rebuild=rebuild,
         map_location=map_location,
         weights_only=weights_only,
-        mmap=_mmap_by_default if mmap is None else mmap,
+        mmap=maps,
+        maps_shared=shares,
         pickle_module=pickle_module,
         globals=_known_globals() if weights_only else _constants(),
         find_class=_find_class,
@@ -133,6 +139,12 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         encoding=pickle_load_args.pop("encoding", "utf-8"),
         byteorder=_unmarked_byteorder(),
     )
+
+
+FORCED_OFF = (
+    "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the`weights_only` argument was not "
+    "explicitly passed to `torch.load`, forcing weights_only=False."
+)
 
 
 def _checked_weights_only(weights_only: bool | None) -> bool:
@@ -145,6 +157,8 @@ def _checked_weights_only(weights_only: bool | None) -> bool:
         raise RuntimeError(f"Only one of {' or '.join(forced)} should be set, but both were set.")
     if always:
         return True
+    if weights_only is None and never:
+        warn(FORCED_OFF)
     return not never if weights_only is None else bool(weights_only)
 
 
@@ -304,6 +318,7 @@ class LoadEndianness(enum.Enum):
 
 
 _mmap_by_default = False
+_mmap_flags = MAP_PRIVATE
 _endianness: LoadEndianness | None = None
 _computes_crc32 = True
 
@@ -352,23 +367,32 @@ def set_crc32_options(compute_crc32: bool):
 
 
 def get_default_mmap_options() -> int:
-    """MAP_PRIVATE: what is written to a mapped tensor does not reach the file.
+    """MAP_PRIVATE: what is written to a mapped tensor does not reach the file; or MAP_SHARED, it does.
 
     >>> torch.serialization.get_default_mmap_options() > 0
     True
     """
-    return mmap.MAP_PRIVATE
+    return _mmap_flags
 
 
-def set_default_mmap_options(flags: int):
-    """Only MAP_PRIVATE is possible."""
-    if flags not in (mmap.MAP_PRIVATE, mmap.MAP_SHARED):
-        raise ValueError(
-            "Invalid argument in function set_default_mmap_options, expected "
-            f"mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}"
-        )
-    if flags != get_default_mmap_options():
-        raise NotImplementedError("torch.serialization.set_default_mmap_options: only MAP_PRIVATE")
+class set_default_mmap_options:
+    """Map files privately (MAP_PRIVATE) or shared (MAP_SHARED): from now on, or in a `with` block."""
+
+    def __init__(self, flags: int):
+        global _mmap_flags
+        if flags not in (MAP_PRIVATE, MAP_SHARED):
+            raise ValueError(
+                "Invalid argument in function set_default_mmap_options, expected "
+                f"mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}"
+            )
+        self.prev, _mmap_flags = _mmap_flags, flags
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        global _mmap_flags
+        _mmap_flags = self.prev
 
 
 SourceChangeWarning = type("SourceChangeWarning", (Warning,), {"__module__": "torch.serialization"})

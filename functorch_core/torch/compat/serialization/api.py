@@ -125,8 +125,10 @@ class _Loader:
         wrap_storage: Callable[[StorageSpec], object] | None,
         encoding: str,
         byteorder: str,
+        maps_shared: bool,
     ):
         self.byteorder = byteorder  # of files that do not say it
+        self.maps_shared = maps_shared
         self._rebuild = rebuild
         self._names = names
         self._map_location = map_location
@@ -187,9 +189,9 @@ def _byteorder(archive: ArchiveReader, otherwise: str) -> str:
     return order.decode()
 
 
-def _mapped_reader(archive: ArchiveReader, path: str) -> Callable[[str], np.ndarray]:
-    """Storages as pieces of the file, mapped; writing to them does not reach the file."""
-    whole = np.memmap(path, dtype=np.uint8, mode="c")
+def _mapped_reader(archive: ArchiveReader, path: str, shared: bool) -> Callable[[str], np.ndarray]:
+    """Storages as pieces of the file, mapped; writing to them reaches the file only if it is `shared`."""
+    whole = np.memmap(path, dtype=np.uint8, mode="r+" if shared else "c")
 
     def read(key: str) -> np.ndarray:
         start = archive.data_offset(f"data/{key}")
@@ -206,7 +208,7 @@ def _load_zip(file: BinaryIO, loader: _Loader, mapped_path: str | None) -> objec
     if mapped_path is None:
         read = lambda key: archive.read_array(f"data/{key}")  # noqa: E731
     else:
-        read = _mapped_reader(archive, mapped_path)
+        read = _mapped_reader(archive, mapped_path, loader.maps_shared)
     order = _byteorder(archive, loader.byteorder)
     return loader.run(io.BytesIO(archive.read("data.pkl")), read, order)
 
@@ -259,6 +261,7 @@ def load(
     wrap_storage: Callable[[StorageSpec], object] | None = None,
     encoding: str = "utf-8",
     byteorder: str = "little",
+    maps_shared: bool = False,
 ) -> object:
     """Read a checkpoint of PyTorch (zip or legacy), or of `save`.
 
@@ -277,6 +280,7 @@ def load(
         wrap_storage: makes what the caller sees of a StorageSpec that is saved by itself.
         encoding: for strings pickled by Python 2.
         byteorder: of archives that do not say it, 'little' or 'big'.
+        maps_shared: with mmap, what is written to a storage's array goes into the file.
 
     Raises RuntimeError for a damaged archive, and for tensors that do not fit their storages;
     UnpicklingError for a damaged pickle and for names that are not allowed; EOFError for an
@@ -293,6 +297,7 @@ def load(
         wrap_storage=wrap_storage,
         encoding=encoding,
         byteorder=byteorder,
+        maps_shared=maps_shared,
     )
     with _open_input(file) as opened:
         try:

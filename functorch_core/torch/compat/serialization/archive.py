@@ -110,13 +110,13 @@ class ArchiveWriter:
     def __init__(self, file: BinaryIO, prefix: str):
         self._sink = _Sink(file)
         self._zip = zipfile.ZipFile(self._sink, "w", zipfile.ZIP_STORED, allowZip64=True)
-        self._prefix = prefix
+        self.prefix = prefix
         self._names = hashlib.blake2b(digest_size=8)
         self._sums = hashlib.blake2b(digest_size=8)
 
     def write(self, name: str, data: bytes | memoryview) -> None:
         """Add one record; `data` is anything flat with a buffer of bytes."""
-        info = zipfile.ZipInfo(f"{self._prefix}/{name}")
+        info = zipfile.ZipInfo(f"{self.prefix}/{name}")
         info.file_size, info.CRC = len(data), 0
         # zipfile decides on 8-byte sizes by the same size; asking for it makes the header final.
         needs_zip64 = len(data) * 1.05 > zipfile.ZIP64_LIMIT
@@ -170,11 +170,18 @@ class _Seekable:
         return True
 
 
+def _folder_of_pickle(names: list[str]) -> str:
+    pickles = [name for name in names if name.count("/") == 1 and name.endswith("/data.pkl")]
+    if len(pickles) != 1:
+        raise ValueError(f"not a checkpoint: {len(pickles)} records NAME/data.pkl, not one")
+    return pickles[0].removesuffix("data.pkl")
+
+
 class ArchiveReader:
     """Reads records by name below the archive's one folder; every size and sum is checked."""
 
-    def __init__(self, file: BinaryIO):
-        self._file = file
+    def __init__(self, file: BinaryIO, of_tensors: bool = True):
+        self._file, self._of_tensors = file, of_tensors
         file.seek(0)
         self._total_size = bytes_until_end(file)
         try:
@@ -192,10 +199,7 @@ class ArchiveReader:
         names = [info.filename for info in infos]
         if len(set(names)) != len(names):
             raise ValueError("two records have the same name")
-        pickles = [name for name in names if name.count("/") == 1 and name.endswith("/data.pkl")]
-        if len(pickles) != 1:
-            raise ValueError(f"not a checkpoint: {len(pickles)} records NAME/data.pkl, not one")
-        folder = pickles[0].removesuffix("data.pkl")
+        folder = _folder_of_pickle(names) if self._of_tensors else "".join(names[:1]).partition("/")[0] + "/"
         return {info.filename.removeprefix(folder): info for info in infos if info.filename.startswith(folder)}
 
     def __contains__(self, name: str) -> bool:
@@ -206,6 +210,10 @@ class ArchiveReader:
         if info is None:
             raise damaged(f"file not found: {name}")
         return info
+
+    def names(self) -> list[str]:
+        """The records, as they come."""
+        return list(self._records)
 
     def size(self, name: str) -> int:
         """Bytes that the record says it holds."""

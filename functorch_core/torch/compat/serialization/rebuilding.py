@@ -272,7 +272,8 @@ class Rebuilder:
         if maker is None or type(arguments) is not tuple:
             raise UnpicklingError("_rebuild_from_type_v2 must name a function that makes a tensor")
         spec = maker(*arguments)
-        state = _checked_state(state)
+        if isinstance(state, dict) or not hasattr(tensor_type, "__setstate__"):  # other states its class knows to read
+            state = _checked_state(state)
         return self._rebuild(dataclasses.replace(spec, attributes=state, tensor_type=tensor_type))
 
 

@@ -12,15 +12,17 @@ import numpy as np
 
 from ....names import pickles_name_torch
 from ... import empty_strided
+from ...dispatch.members.copying import in_slots
 from ...dispatch.parameter import Buffer, Parameter
 from ...operators.shape.storage import STORAGE_NAMES, Storage, TypedStorage, UntypedStorage, storage_of
 from ...tape.meta import META, is_meta
 from ...tape.modes import no_grad
 from ...tensors import types as _types
-from ...tensors.base import Tensor, new_tensor
+from ...tensors.base import Tensor, UserAttributes, new_tensor
 from ...views.bits import bits_of
 from ...views.cells import Cell, contiguous_strides, layout_of, share
 from ...views.memory_order import flat_bytes, memory, with_strides
+from ...views.shared import tensor_of
 from ..public_names import name_of
 from ..storage import _load_from_bytes
 from .formats import GlobalName, ParameterSpec, StorageSpec, TensorSpec
@@ -83,8 +85,16 @@ def _storage(tensor: Tensor) -> tuple[int, np.ndarray]:
 
 
 def attributes_of(tensor: Tensor) -> dict | None:
-    """What a user has set on a tensor."""
-    return dict(tensor.__dict__) or None
+    """What a user has set on a tensor: attributes, also a pair with those in slots, or what its class says."""
+    if type(tensor).__getstate__ is not object.__getstate__:
+        state = tensor.__getstate__()
+        return tuple(map(_plain, state)) if type(state) is tuple else _plain(state)
+    attributes, slots = dict(tensor.__dict__), in_slots(tensor)
+    return (attributes, slots) if slots else attributes or None
+
+
+def _plain(part):
+    return dict(part) if isinstance(part, UserAttributes) else part
 
 
 # ---- specs to tensors ----------------------------------------------------------------------------
@@ -93,7 +103,8 @@ def attributes_of(tensor: Tensor) -> dict | None:
 class Rebuild:
     """Makes tensors of specs; those of one storage key share their memory."""
 
-    def __init__(self):
+    def __init__(self, live: bool = False):
+        self._live = live  # what is written to a tensor goes into the memory that was read
         self._first: dict = {}  # storage key -> the first tensor made of it
         self._cells: dict[object, Cell] = {}
 
@@ -120,6 +131,7 @@ class Rebuild:
         if (
             key not in self._first
             and key not in self._cells
+            and not self._live
             and (spec.offset == 0 and _covers(size, stride, spec.storage.size))
         ):
             made = self._first[key] = _whole(spec, size, stride)
@@ -132,7 +144,9 @@ class Rebuild:
         if first is not None:
             return share(first).cell
         if key not in self._cells:
-            self._cells[key] = Cell(place(spec.storage, spec.location), 0, None)
+            is_live = self._live and spec.location == "cpu" and spec.storage.size
+            made = share(tensor_of(spec.storage, True)).cell if is_live else None
+            self._cells[key] = made or Cell(place(spec.storage, spec.location), 0, None)
         return self._cells[key]
 
     def storage(self, spec: StorageSpec) -> Storage:

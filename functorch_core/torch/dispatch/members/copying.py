@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import copyreg
 
 from ....engine.value import settle
-from ...tensors.base import Tensor, new_tensor
+from ...tensors.base import Tensor, new_tensor, of_class
 from ...tensors.types import named
 from ...views.bits import bits_of
 from ...views.cells import Alias, Cell
@@ -24,12 +25,13 @@ class Copying:
                 "module, this may be because of a torch.nn.utils.weight_norm usage, see "
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
-        new = new_tensor(self._kept())
-        new.__class__ = type(self)
+        new = of_class(new_tensor(self._kept()), type(self))
         new._strides = self._strides
         if self._view is not None and not any(bits_of(self)):  # a copy of a conjugate is none
             new._view = Alias(copied_cell(self._view.cell, memo), self._view.chain, None)
         new.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items()})
+        for name, value in in_slots(self).items():
+            setattr(new, name, copy.deepcopy(value, memo))
         if self._is_inference:
             new._is_inference = True
         if self.requires_grad:
@@ -41,6 +43,12 @@ class Copying:
 
     def __reduce_ex__(self, protocol):
         return named("serialization.reduce_tensor")(self)
+
+
+def in_slots(tensor: Tensor) -> dict:
+    """What the slots of a tensor's class hold, of a class that has some."""
+    names = copyreg._slotnames(type(tensor))
+    return {name: getattr(tensor, name) for name in names if hasattr(tensor, name)}
 
 
 def copied_cell(cell: Cell, memo: dict) -> Cell:

@@ -324,8 +324,12 @@ def index_select(input, dim, index, *, out=None):
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     _check_index("index_select", index, "{name}(): Expected dtype int32 or int64 for index")
-    elsewhere = dict(message=IN_DATA, error=RuntimeError) if d == 1 else dict(message=IN_SELF)
-    _bounds.check(index, _shape(input)[d], d, "index_select", **elsewhere)
+    shape = _shape(input)
+    is_empty = len(shape) > 1 and 0 in shape
+    if is_empty and index.numel() and not shape[d]:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    elsewhere = dict(message=IN_DATA, error=RuntimeError) if d == 1 or is_empty else dict(message=IN_SELF)
+    _bounds.check(index, shape[d], d, "index_select", **elsewhere)
     return _finish("index_select", _index_select.compute([input, index, d]), out)
 
 

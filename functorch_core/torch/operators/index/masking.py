@@ -62,7 +62,7 @@ def masked_select(input, mask, *, out=None):
     >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
     tensor([1, 3])
     """
-    if mask._aval.dtype not in (dt.bool_, dt.uint8):
+    if mask._aval.dtype != dt.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = common_shape([tuple(input.shape), tuple(mask.shape)])
     places = np.flatnonzero(np.broadcast_to(mask._array(), shape))

@@ -286,6 +286,8 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     tensor(2.)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
+    if not input.ndim:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
     loss = _nll_loss(input, target, weight, ignore_index, reduction)
     check_targets(input, target, ignore_index, "nll_loss", loss)
     return loss

@@ -19,13 +19,14 @@ from ...tape.meta import NO_COPY, is_meta
 from ...tape.modes import state
 from ...tensors import types as _types
 from ...tensors.active import active
-from ...tensors.base import Tensor, from_array, new_tensor
+from ...tensors.base import Tensor, from_array, new_tensor, of_class
 from ...tensors.promotion import BROADCAST_MESSAGE, cast
 from ...tensors.promotion import converted as converted_value
 from ...tensors.types import scalar_name
 from ...views.bits import bits_of
 from ...views.cells import (
     Alias,
+    Cell,
     Lens,
     assign,
     based_on,
@@ -40,8 +41,9 @@ from ...views.cells import (
 from ...views.memory_order import channels_last_strides, is_channels_last, with_strides
 from ...views.overlap import refuse_partial
 from .creation import like_strides
-from .data import LegacyType, array_of, check_range, finish, finish_later, legacy_type_named, overflow_of, unspecified
+from .data import array_of, check_range, finish, finish_later, overflow_of, unspecified
 from .data import tensor as tensor_of
+from .legacy_types import LegacyType, legacy_type_named
 from .storage import Storage, UntypedStorage
 from .views import ints_of
 
@@ -246,7 +248,7 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
         dtype = found
     if isinstance(dtype, LegacyType):
         return dtype.moved(self)
-    return to(self, dtype)
+    return to(self, _types.defaults.dtype if dtype is Tensor else dtype)
 
 
 @composite(function=False, without_data=NO_COPY)
@@ -277,8 +279,7 @@ def as_subclass(self, cls):
         out = new_tensor(self._read(), self._ge)
         alias = share(self)
         out._view = Alias(alias.cell, alias.chain, *based_on(self, alias))
-    out.__class__ = cls
-    return out
+    return of_class(out, cls)
 
 
 # ---- copy_, fill_, zero_ -------------------------------------------------------------------------
@@ -532,7 +533,30 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
 
 # ---- clones that share a value until one of them is written to -----------------------------------
 
-_shared_values: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # cell -> the value it has in common
+
+class _Data:
+    """What storages are filled with: a lazy clone and its tensor have it in common until one is written to."""
+
+    def __init__(self, cell: Cell):
+        self.value = weakref.ref(cell.value)
+        self.cells = weakref.WeakSet([cell])
+        self.is_lazy = False
+
+
+_data: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # cell -> its _Data, of those that were asked for it
+
+
+def _data_of(cell: Cell) -> _Data:
+    """A cell's data. Who writes leaves it to the others; the last one keeps it, as nobody else needs what it was."""
+    data = _data.get(cell)
+    if data is not None and data.value() is cell.value:
+        return data
+    if data is None or len(data.cells) > 1:
+        if data is not None:
+            data.cells.discard(cell)
+        data = _data[cell] = _Data(cell)
+    data.value, data.is_lazy = weakref.ref(cell.value), False
+    return data
 
 
 @composite
@@ -540,23 +564,24 @@ def _lazy_clone(input):
     """A clone, which takes no memory until it or the tensor is written to."""
     out = input.clone()
     if out._level is None:
+        cell = share(input).cell
         out._value = input._kept()
-        for x in (input, out):
-            cell = share(x).cell
-            _shared_values[cell] = weakref.ref(cell.value)
+        data = _data[share(out).cell] = _data_of(cell)
+        data.cells.add(share(out).cell)
+        data.is_lazy = True
     return out
 
 
 def is_lazy_clone(tensor: Tensor) -> bool:
     """Whether a tensor has its value in common with a lazy clone, of which neither has been written to."""
-    cell = share(tensor).cell
-    return cell in _shared_values and _shared_values[cell]() is cell.value
+    data = _data.get(share(tensor).cell)
+    return data is not None and data.is_lazy and data.value() is share(tensor).cell.value
 
 
 def addresses(tensor: Tensor) -> tuple[int, int]:
-    """What tells storages apart, and their values."""
+    """What tells storages apart, and what they are filled with."""
     cell = share(tensor).cell
-    return id(cell), id(cell.value)
+    return id(cell), id(_data_of(cell))
 
 
 @composite(function=False)

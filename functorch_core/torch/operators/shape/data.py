@@ -18,7 +18,7 @@ from ....core.trace import evaluate, trace_closed
 from ....core.warn import warn, warn_once
 from ....ops.op import strong
 from ....primitives.convert import convert_p
-from ...dispatch.devices import place, resolve, xla_device
+from ...dispatch.devices import place, resolve
 from ...dispatch.op import composite
 from ...tape.meta import NO_COPY, is_meta, meta_tensor
 from ...tensors import types as _types
@@ -487,10 +487,15 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
         return require_grad(_around(obj, dtype, device)) if requires_grad else _around(obj, dtype, device)
     if isinstance(obj, Tensor):
         return _as_asked(obj, dtype or obj.dtype, device, copy, requires_grad)
+    if type(obj).__name__ == "PyCapsule":
+        made = from_dlpack.fun(obj)
+        return _as_asked(made, dtype or made.dtype, device, copy, requires_grad)
     found = None if copy else _shared_with(obj, dtype, device)
     if found is not None:
         return require_grad(found) if requires_grad else found
     requires_grad = bool(requires_grad)
+    if copy is False and isinstance(obj, np.generic):
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
     if copy is False:
         raise ValueError(_no_alias(obj, dtype))
     data = _arraylike(obj, dtype)
@@ -599,7 +604,10 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 def _of_buffer(buffer, dtype, count, offset) -> np.ndarray:
     """The bytes of a buffer as an array."""
     d = _types.numpy_dtype(dtype)
-    view = memoryview(buffer).cast("B")
+    try:
+        view = memoryview(buffer).cast("B")
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
     n = len(view)
     if n == 0 or count == 0:
         raise ValueError(f"both buffer length ({n}) and count ({count}) must not be 0")
@@ -713,9 +721,14 @@ def legacy(dtype: np.dtype, args: tuple, device=None) -> Tensor:
         return first.detach()
     if isinstance(first, _types.Size):
         return finish(np.full(tuple(first), unspecified(dtype), dtype), device)
+    if len(args) > 1 and isinstance(first, (tuple, list)):
+        got = ", ".join(type(arg).__name__ for arg in args)
+        raise TypeError(f"new() received an invalid combination of arguments - got ({got})")
     if isinstance(first, (int, np.integer, Tensor)) and not isinstance(first, bool):
         return finish(np.full([int(n) for n in args], unspecified(dtype), dtype), device)
     if isinstance(first, Storage):
+        if isinstance(first, TypedStorage):
+            first.check_dtype(_types.of_numpy(dtype))
         return first._tensor(dtype)
     if not is_sequence(first):
         raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
@@ -739,90 +752,4 @@ class Construction:
         pass
 
 
-class LegacyType(type):
-    """The type of torch.FloatTensor and its kin: isinstance looks at the dtype."""
-
-    is_sparse, layout = False, _types.strided
-
-    def __instancecheck__(cls, instance):
-        return isinstance(instance, Tensor) and instance.dtype.numpy == cls.numpy and (not instance.is_sparse)
-
-    def __call__(cls, *args, device=None):
-        return legacy(cls.numpy, args, device or cls.device)
-
-    @property
-    def is_cuda(cls) -> bool:
-        """Whether its tensors are on a GPU."""
-        return cls.device == "cuda"
-
-    def moved(cls, tensor: Tensor) -> Tensor:
-        """A tensor as one of this type: x.type(torch.FloatTensor)."""
-        return tensor.to(dtype=cls.dtype, device=cls.device)
-
-
-class CudaLegacyType(LegacyType):
-    """The type of torch.cuda.FloatTensor and its kin."""
-
-    def __instancecheck__(cls, instance):
-        return super().__instancecheck__(instance) and instance.is_cuda
-
-    def __call__(cls, *args, device=None):
-        cls.check()
-        return super().__call__(*args, device=device)
-
-    def check(cls):
-        """TypeError if there is no GPU."""
-        try:
-            xla_device(_types.device("cuda"))
-        except RuntimeError:
-            raise TypeError(
-                f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled."
-            ) from None
-
-
-LEGACY = {
-    "FloatTensor": dt.float32,
-    "DoubleTensor": dt.float64,
-    "HalfTensor": dt.float16,
-    "BFloat16Tensor": dt.bfloat16,
-    "ByteTensor": dt.uint8,
-    "CharTensor": dt.int8,
-    "ShortTensor": dt.int16,
-    "IntTensor": dt.int32,
-    "LongTensor": dt.int64,
-    "BoolTensor": dt.bool_,
-}
-
-
-def _types_of(kind: type, device: str | None, module: str) -> dict[str, LegacyType]:
-    return {
-        name: kind(
-            name,
-            (),
-            {
-                "__doc__": f"""Tensors of {_types.of_numpy(d)}: for isinstance, `x.type(...)`, old constructors.
-
-                >>> isinstance(torch.ones(2, dtype={_types.of_numpy(d)}), {module}.{name})
-                {device is None}
-                """,
-                "numpy": d,
-                "dtype": _types.of_numpy(d),
-                "device": device,
-                "__module__": module,
-            },
-        )
-        for name, d in LEGACY.items()
-    }
-
-
-legacy_types = _types_of(LegacyType, None, "torch")
-cuda_legacy_types = _types_of(CudaLegacyType, "cuda", "torch.cuda")
-
-
-def legacy_type_named(name: str) -> LegacyType | None:
-    """torch.cuda.FloatTensor of its name."""
-    kinds = cuda_legacy_types if name.startswith("torch.cuda.") else legacy_types
-    return kinds.get(name.rpartition(".")[2])
-
-
-from .storage import Storage  # noqa: E402  last: storages know tensors
+from .storage import Storage, TypedStorage  # noqa: E402  last: storages know tensors

@@ -16,9 +16,12 @@ from ...tensors.base import Tensor, from_array, new_tensor
 from ...views.cells import Alias, Cell, Lens, contiguous_strides, look, share
 from ...views.files import UNABLE, File
 from ...views.shared import cell_in, file_of, is_in_file
+from . import storage_arguments as arguments
 
 ONLY_CPU = "{name}: only available on CPU"
 NO_DATA = "Cannot copy out of meta tensor; no data!"
+WITHOUT_STORAGES = ("xla", "lazy", "ipu", "vulkan", "opengl", "opencl", "mkldnn", "fpga", "maia")
+OF_THE_CLASS = "from_buffer: '{name}' can only be specified in UntypedStorage.from_buffer and TypedStorage.from_buffer"
 SIZE_IS_FIXED = (
     "{name}: a storage keeps its size here, because tensors that share it could not "
     "follow; resize the tensor instead, or make a new storage"
@@ -289,22 +292,20 @@ for _name, _dtype in CONVERSIONS.items():
     setattr(Storage, _name, _conversion(_name, _dtype))
 
 
-class UntypedStorage(Storage):
-    """The bytes that tensors share.
+class StorageBase(Storage):
+    """What subclasses of storages are made of: the bytes that tensors share."""
 
-    >>> storage = torch.tensor([1., 2.]).untyped_storage()
-    >>> storage.nbytes(), len(storage)
-    (8, 8)
-    """
+    __module__ = "torch._C"
 
-    __module__ = "torch"
+    def __new__(cls, *args, **kwargs):
+        if cls is StorageBase:
+            raise RuntimeError("Cannot directly construct StorageBase; subclass it and then construct that")
+        return super().__new__(cls)
 
-    def __init__(self, *args, device=None, cell: Cell | None = None):
+    def __init__(self, *args, device=None, allocator=None, cell: Cell | None = None):
         if cell is None:
-            first = args[0] if args else 0
-            data = np.zeros(first, np.uint8) if isinstance(first, (int, np.integer)) else np.array(first, np.uint8)
-            tensor = from_array(data)
-            cell = _cell_of(tensor if device is None else tensor.to(device))
+            arguments.check_untyped(args)
+            cell = _cell_of(_placed(from_array(arguments.untyped_bytes(args)), device))
         super().__init__(cell)
 
     def _elements(self) -> Tensor:
@@ -337,12 +338,12 @@ class UntypedStorage(Storage):
 
     def byteswap(self, dtype: _types.dtype):
         """Reverse the bytes of each element of the dtype, in place."""
-        elements = self._tensor(dtype.numpy)
-        swapped = elements._array().byteswap()
-        _write(elements, from_array(swapped))
+        part = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize  # of complex numbers both parts
+        swapped = self._elements()._array().reshape(-1, part)[:, ::-1].reshape(-1)
+        _write(self._elements(), from_array(np.ascontiguousarray(swapped)))
 
     @staticmethod
-    def from_buffer(buffer, *, dtype, byte_order="native", count=-1, offset=0) -> UntypedStorage:
+    def from_buffer(buffer, byte_order=None, count=-1, offset=0, *, dtype) -> UntypedStorage:
         """A copy of the bytes of a buffer that holds elements of a dtype."""
         return UntypedStorage(cell=_cell_of(_from_buffer(buffer, dtype, byte_order, count, offset)))
 
@@ -352,11 +353,27 @@ class UntypedStorage(Storage):
         return UntypedStorage(cell=cell_of_file(filename, shared, nbytes, np.dtype(np.uint8)))
 
 
+class UntypedStorage(StorageBase):
+    """The bytes that tensors share.
+
+    >>> storage = torch.tensor([1., 2.]).untyped_storage()
+    >>> storage.nbytes(), len(storage)
+    (8, 8)
+    """
+
+    __module__ = "torch"
+
+
 def _from_buffer(buffer, dtype, byte_order, count, offset) -> Tensor:
-    numpy = _types.numpy_dtype(dtype)
-    array = np.frombuffer(buffer, numpy, count, offset).copy()
-    order = {"native": "=", "little": "<", "big": ">"}[byte_order]
-    return from_array(array if numpy.newbyteorder(order).isnative else array.byteswap())
+    return from_array(arguments.elements_of_buffer(buffer, _types.numpy_dtype(dtype), byte_order, count, offset))
+
+
+def _placed(tensor: Tensor, device) -> Tensor:
+    if device is None:
+        return tensor
+    if _types.device(device).type in WITHOUT_STORAGES:
+        raise RuntimeError(f"torch.UntypedStorage(): Storage device not recognized: {_types.device(device).type}")
+    return tensor.to(device)
 
 
 def cell_of_file(filename, shared: bool, size: int, dtype: np.dtype) -> Cell:
@@ -377,6 +394,7 @@ def flat_lens(cell: Cell):
     return Lens("as_strided", ((n,), (1,), 0, cell.shape, cell.strides, 0))
 
 
+@arguments.tells_removal
 class TypedStorage(Storage):
     """The elements that tensors share.
 
@@ -396,16 +414,9 @@ class TypedStorage(Storage):
         cell: Cell | None = None,
         _internal: bool = False,
     ):
-        if wrap_storage is not None:
-            cell = wrap_storage._cell
         if cell is None:
-            wanted = dtype or _types.defaults.dtype
-            first = args[0] if args else 0
-            data = (
-                np.zeros(first, wanted.numpy) if isinstance(first, (int, np.integer)) else np.array(first, wanted.numpy)
-            )
-            tensor = from_array(data)
-            cell = _cell_of(tensor if device is None else tensor.to(device))
+            arguments.check_typed(args, wrap_storage, UntypedStorage, dtype, device)
+            cell = wrap_storage._cell if wrap_storage is not None else _new_cell(args, dtype, device)
         super().__init__(cell)
         self._dtype = dtype
 
@@ -456,11 +467,22 @@ class TypedStorage(Storage):
         """The name of the storage in checkpoints: FloatStorage."""
         return STORAGE_NAMES[self.dtype.name]
 
+    def fill_(self, value):
+        """Set every element."""
+        if isinstance(value, Storage):
+            raise RuntimeError(f"cannot set item with value type {type(value)}")
+        return super().fill_(value)
+
     @classmethod
-    def from_buffer(cls, buffer, *, dtype=None, byte_order="native", count=-1, offset=0, **_):
+    def from_buffer(cls, buffer, byte_order=None, count=-1, offset=0, *, dtype=None, device=None):
         """A copy of the elements of a buffer."""
-        dtype = dtype or cls.dtype
-        return TypedStorage(cell=_cell_of(_from_buffer(buffer, dtype, byte_order, count, offset)))
+        if cls is not TypedStorage:
+            if dtype is not None or device is not None:
+                raise RuntimeError(OF_THE_CLASS.format(name="dtype" if dtype is not None else "device"))
+            dtype = cls.dtype
+        elif dtype is None:
+            raise TypeError("TypedStorage.from_buffer: a dtype is needed")
+        return TypedStorage(cell=_cell_of(_placed(_from_buffer(buffer, dtype, byte_order, count, offset), device)))
 
     @classmethod
     def from_file(cls, filename, shared=False, size=0):
@@ -472,6 +494,11 @@ class TypedStorage(Storage):
         return f"dtype={self.dtype}, "
 
 
+def _new_cell(args: tuple, dtype: _types.dtype | None, device) -> Cell:
+    wanted = dtype or _types.defaults.dtype
+    return _cell_of(_placed(from_array(arguments.typed_elements(args, wanted.numpy)), device))
+
+
 # ---- the old classes, one for each dtype ---------------------------------------------------------
 
 
@@ -479,10 +506,22 @@ class _LegacyStorageType(type):
     """The type of torch.FloatStorage and its kin: isinstance looks at the dtype."""
 
     def __instancecheck__(cls, instance):
-        return isinstance(instance, TypedStorage) and (cls is _LegacyStorage or instance.dtype is cls.dtype)
+        return isinstance(instance, TypedStorage) and (cls is _LegacyStorage or instance.dtype is cls._dtype)
 
-    def __call__(cls, *args, device=None, wrap_storage=None):
-        return TypedStorage(*args, dtype=cls.dtype, device=device, wrap_storage=wrap_storage)
+    def __call__(cls, *args, wrap_storage=None, device=None, dtype=None, _internal=False):
+        if cls is _LegacyStorage:
+            raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
+        if not _internal:
+            arguments.tell_callers_removal()
+        given = {"device": device, "dtype": dtype}
+        arguments.check_legacy(cls, args, wrap_storage, UntypedStorage, given)
+        return TypedStorage(*args, dtype=cls._dtype, wrap_storage=wrap_storage)
+
+    @property
+    def dtype(cls) -> _types.dtype:
+        """The dtype of the elements."""
+        arguments.tell_callers_removal()
+        return cls._dtype
 
 
 class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageType):
@@ -515,7 +554,7 @@ legacy_storages = {
             >>> torch.{name}(2).dtype
             torch.{dtype}
             """,
-            "dtype": _types.by_name[dtype],
+            "_dtype": _types.by_name[dtype],
             "__module__": "torch",
         },
     )
@@ -549,13 +588,20 @@ def untyped_storage(self):
     return UntypedStorage(cell=_cell_of(self))
 
 
-@composite(function=False, aliases=("_typed_storage",))
+@composite(function=False)
 def storage(self):
     """The tensor's memory as elements.
 
     >>> torch.tensor([1, 2]).storage().tolist()
     [1, 2]
     """
+    arguments.tell_removal()
+    return storage_of(self)
+
+
+@composite(function=False)
+def _typed_storage(self):
+    """The tensor's memory as elements, without the notice that typed storages will be removed."""
     return storage_of(self)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...tensors.base import Tensor
 from ...tensors.types import of_numpy
-from ..shape.data import LEGACY
+from ..shape.legacy_types import LEGACY
 from .tensor import sparse_coo_tensor
 
 

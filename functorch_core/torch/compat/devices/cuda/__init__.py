@@ -1,7 +1,7 @@
 """torch.cuda: NVIDIA GPUs, through XLA's client for them if its packages are installed."""
 
 from .... import _missing
-from ....operators.shape.data import cuda_legacy_types as _tensor_types
+from ....operators.shape.legacy_types import cuda_legacy_types as _tensor_types
 from ....operators.shape.storage import legacy_storages as _legacy_storages
 from ..accelerators import Accelerator as _Accelerator
 
@@ -20,6 +20,19 @@ class _CudaLegacyStorage:
             f"torch.cuda.{type(self).__name__}; torch.UntypedStorage(..., device='cuda') is there"
         )
 
+    @classmethod
+    def from_buffer(cls, *args, **kwargs):
+        """Refused, as on every GPU: buffers are on the host."""
+        raise RuntimeError("from_buffer: Not available for CUDA storage")
+
+    @classmethod
+    def _new_with_weak_ptr(cls, *args, **kwargs):
+        raise RuntimeError("_new_with_weak_ptr: Not available for CUDA storage")
+
+    @classmethod
+    def _new_shared_filename(cls, manager, obj, size, *, device=None, dtype=None):
+        raise RuntimeError("_new_shared_filename: Not available for CUDA storage")
+
 
 globals().update(
     {
@@ -27,12 +40,12 @@ globals().update(
             n,
             (_CudaLegacyStorage,),
             {
-                "__doc__": f"""The memory of a tensor of {s.dtype} on a GPU.
+                "__doc__": f"""The memory of a tensor of {s._dtype} on a GPU.
 
-                >>> torch.cuda.{n}.dtype
-                {s.dtype}
+                >>> torch.cuda.{n}.__name__
+                '{n}'
                 """,
-                "dtype": s.dtype,
+                "dtype": s._dtype,
                 "__module__": __name__,
             },
         )
