@@ -11,6 +11,8 @@ import re
 SENTENCES = (
     r", please (file an issue|shout over) at https://github\.com/pytorch/\w+/issues\S* (?=\.)",
     r" Please file an issue at https://github\.com/pytorch/\w+/issues\S* (if a [\w ]+|to report this bug)\.",
+    r" (If this is necessary for your usage, please|Please) file an issue with functorch\.?$",
+    r" Please file an issue at https://github\.com/pytorch/\w+/issues if you need this feature\.",
     r" If (error|said operator) is [\w ]+, please file a bug report( instead)?\.",
     r" Please open a feature request on GitHub\.",
     r" +\(Could this error message be improved\? +If so, please report an enhancement request to PyTorch\.\)",

@@ -493,3 +493,33 @@ def test_what_a_vmap_staticmethod_returns(case):
             program(ours)
         said = [" ".join(str(error).split()).replace("functorch_core.", "") for error in (found.value, wanted)]
         assert said[0] == said[1]
+
+
+def test_tensors_in_containers_under_vmap():
+    def program(torch):
+        seen = []
+
+        class Sum(torch.autograd.Function):
+            @staticmethod
+            def forward(x, ys, scale):
+                return x + ys[0] * scale, list(ys)
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+            @staticmethod
+            def backward(ctx, *grads):
+                raise AssertionError
+
+            @staticmethod
+            def vmap(info, in_dims, x, ys, scale):
+                seen.append(in_dims)
+                y = ys[0].movedim(in_dims[1][0], 0)
+                return (x + y * scale, ys), (0, in_dims[1])
+
+        x, y = torch.arange(3.0), torch.arange(6.0).reshape(2, 3)
+        found = torch.vmap(Sum.apply, in_dims=(0, [1, None], None))(x[:, None] + x[:2], [y, y[0, :2]], 2.0)
+        return found, seen
+
+    agree(program)

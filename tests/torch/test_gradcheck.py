@@ -211,3 +211,45 @@ def test_forward_mode_asks_for_no_gradient():
         return sorted(set(map(str, seen)))
 
     agree(program)
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"])
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("fast", [True, False])
+def test_inputs_of_sparse_layouts(layout, masked, fast):
+    def program(torch):
+        block = (2, 1) if layout in ("sparse_bsr", "sparse_bsc") else None
+        dense = torch.tensor([[0.5, 0.0, 1.5], [0.0, 0.0, 2.5]], dtype=torch.float64)
+        x = dense.to_sparse(layout=getattr(torch, layout), blocksize=block).requires_grad_()
+        settings = {"masked": masked, "fast_mode": fast, "check_batched_grad": False, "raise_exception": False}
+        return [
+            torch.autograd.gradcheck(f, (x,), **settings)
+            for f in (lambda s: s.to_dense() ** 2, lambda s: (s * 2).to_dense() ** 3)
+        ]
+
+    agree(program)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_inputs_that_are_no_leaves(fast):
+    def program(torch):
+        x = torch.arange(1.0, 5.0, dtype=torch.float64).requires_grad_()
+        settings = {"masked": True, "fast_mode": fast}
+        inputs = x.to_sparse(), x * 2
+        return [torch.autograd.gradcheck(lambda s: s.exp() if s is inputs[1] else s.to_dense(), (s,), **settings)
+                for s in inputs]  # fmt: skip
+
+    agree(program)
+
+
+def test_hooks_of_views_of_the_inputs():
+    def program(torch):
+        def shifted(x):
+            y = torch.real(x)
+            y.register_hook(lambda g: g + 0.01)
+            return y
+
+        x = torch.ones(2, 2, dtype=torch.complex128, requires_grad=True)
+        torch.autograd.gradcheck(shifted, (x,))
+
+    agree(program, messages=True)

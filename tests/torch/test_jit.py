@@ -362,3 +362,12 @@ def verdict(t, program: str, path) -> tuple:
 def test_syntax(program, tmp_path):
     ours, theirs = (verdict(t, program, tmp_path / f"{t.__version__}.py") for t in (torch, reference))
     assert ours == theirs and (ours == ("none",)) == (program in programs(TAKEN))
+
+
+@pytest.mark.parametrize("op", ["1 / x", "1 - x", "2 ** x", "3 // x", "3 % x", "1 + x", "2 * x"])
+def test_reflected_operators(op):
+    def f(t):
+        traced = t.jit.trace(eval(f"lambda x: {op}"), (t.full((2,), 3.0),))
+        return traced(t.tensor([2.0, 5.0])).tolist()
+
+    assert f(torch) == pytest.approx(f(reference))

@@ -175,3 +175,13 @@ def test_events_made_by_hand_are_averaged():
         return average.key, average.count, average.cpu_time_total, average.cpu_time, event.node_id
 
     assert numbers(torch) == numbers(real)
+
+
+def test_layers_of_several_results():
+    def program(lib):
+        rnn, x = lib.nn.LSTM(3, 4, 2), lib.ones(5, 2, 3)
+        with lib.autograd.profiler.profile() as profile:
+            rnn(x)[0].sum().backward()
+        return [e.name for e in profile.function_events if e.name == "aten::lstm"]
+
+    assert program(torch) == program(real)

@@ -202,3 +202,16 @@ def test_asarray_of_a_tensor():
     agree(program)
     agree(lambda torch: torch.asarray(torch.ones(3), dtype=torch.float64, copy=False), messages=True)
     agree(lambda torch: torch.asarray(torch.ones(3, dtype=torch.int64), requires_grad=True))
+
+
+def test_hooks_that_are_entered_in_a_backward_pass_end_with_it():
+    def program(torch):
+        taken = []
+        inner = torch.autograd.graph.saved_tensors_hooks(lambda t: taken.append(1) or t, lambda t: t)
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: inner.__enter__() or t):
+            y = torch.ones(2, requires_grad=True).sin().sum()
+        y.backward()
+        torch.ones(2, requires_grad=True).sin()
+        return taken
+
+    agree(program)

@@ -191,3 +191,37 @@ def test_hooks_that_return_too_few():
         return first, failing(y.sum().backward)
 
     agree(program)
+
+
+@pytest.mark.parametrize("primal", ["plain", "conj", "neg", "transposed", "part"])
+@pytest.mark.parametrize("tangent", ["plain", "conj", "neg", "transposed", "part"])
+def test_tangents_lie_in_memory_as_their_primals(primal, tangent):
+    def program(torch):
+        kinds = {
+            "plain": lambda x: x,
+            "conj": lambda x: x.conj(),
+            "neg": lambda x: x._neg_view(),
+            "transposed": lambda x: x.t(),
+            "part": lambda x: torch.cat([x, x])[:3],
+        }
+        x, t = (kinds[k](torch.arange(9.0).reshape(3, 3) * (1 + 2j)) for k in (primal, tangent))
+        ad = torch.autograd.forward_ad
+        with ad.dual_level():
+            dual = ad.make_dual(x, t)
+            found = ad.unpack_dual(dual).tangent
+            parts = [ad.unpack_dual(f(dual)).tangent.clone() for f in (torch.real, torch.imag, lambda y: y[1:])]
+            return found is t, list(found.stride()), found.resolve_conj().resolve_neg(), parts
+
+    agree(program)
+
+
+@pytest.mark.parametrize("name", ["unsafe_split", "unsafe_chunk", "unsafe_split_with_sizes"])
+def test_parts_without_a_common_version(name):
+    def program(torch):
+        a = torch.arange(9.0).reshape(3, 3).requires_grad_()
+        s1, s2, s3 = getattr(torch, name)(a * 2, {"unsafe_split": 1, "unsafe_chunk": 3}.get(name, (1, 1, 1)))
+        s1.mul_(s2)
+        (s1 * s3).sum().backward()
+        return a.grad, s1, s2
+
+    agree(program)

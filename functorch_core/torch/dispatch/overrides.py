@@ -277,6 +277,8 @@ def _let_all_ask():
             member = dispatcher.exchanged[name] = getattr(Tensor, name)
             setattr(Tensor, name, _asking(member, name))
         Tensor.ndimension = Tensor.dim
+        for name, other in RENAMED.items():  # what is told of a call is found by its name
+            setattr(Tensor, other, getattr(Tensor, name))
 
 
 def observed(on: bool):

@@ -4,6 +4,6 @@ What is imported here is what lower rooms ask of this one, as `active.levels`.
 """
 
 from .captured import birth, check_captured, note_captured
-from .levels import apply, drawn, is_dual, ones_like, refresh, stack
+from .levels import apply, check_randomness, drawn, is_dual, ones_like, refresh, stack
 from .reverse import pull
-from .writes import assign, make_view
+from .writes import assign, layout, make_view, strides_of_all

@@ -6,6 +6,10 @@ import functools
 from typing import NamedTuple
 
 from ..tape.modes import forward_mode, state
+from ..tensors.types import contiguous_format, strided
+from ..views.bits import bits_of
+from ..views.cells import layout_of
+from ..views.memory_order import dense_strides, with_strides
 from .levels import Dual, at_depth, enter, wrap
 
 NO_LEVEL = "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
@@ -126,7 +130,28 @@ def make_dual(tensor, tangent, *, level: int | None = None):
         raise RuntimeError(SIZES.format(primal=list(tensor.shape), tangent=list(tangent.shape)))
     if at_depth(tangent, depth) is not None:
         raise RuntimeError(OF_DUAL)
-    return wrap(Dual(depth, tensor, tangent))
+    return wrap(Dual(depth, tensor, _laid_out_as(tensor, tangent)))
+
+
+def _laid_out_as(primal, tangent):
+    """The tangent; a copy that lies in memory as the primal does where it lies otherwise (so that a view of one is
+    the same view of the other)."""
+    if primal._view is None and tangent._view is None and primal._strides is None and tangent._strides is None:
+        return tangent
+    if primal.layout is not strided or tangent.layout is not strided or primal.is_meta:
+        return tangent
+    shape, strides, _ = layout_of(primal)
+    if strides == layout_of(tangent)[1] and bits_of(primal) == bits_of(tangent) and _room(primal) == _room(tangent):
+        return tangent
+    copy = tangent.clone(memory_format=contiguous_format)
+    return with_strides(copy, strides) if dense_strides(shape, strides) == strides else copy
+
+
+def _room(x) -> int:
+    """The bytes of the memory that a tensor lies in; inside vmap nobody asks."""
+    if x._level is not None:
+        return 0
+    return (x._read() if x._view is None else x._view.cell.value).aval.nbytes
 
 
 def unpack_dual(tensor, *, level: int | None = None) -> UnpackedDualTensor:

@@ -209,6 +209,9 @@ def _batched(cls: type, args, inner, level):
         )
     if not own_vmap:
         raise RuntimeError(NO_VMAP.format(name=cls.__name__))
+    leaves, spec = tree_flatten(tuple(args))
+    inner = tree_unflatten([peel(x, level.depth) for x in leaves], spec)
+    dims = tree_unflatten([getattr(at_depth(x, level.depth), "dim", None) for x in leaves], spec)
     return _wrap_outputs(cls.vmap(VmapInfo(level.size, randomness), dims, *inner), level)
 
 

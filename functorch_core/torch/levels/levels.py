@@ -47,6 +47,13 @@ RANDOM = (
     "of vmap"
 )
 
+SAME_BATCHED = "Vmap does not currently support same randomness with a batched tensor input."
+DIFFERENT_UNBATCHED = (
+    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness."
+)
+
+DYNAMIC = "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{op}."
+
 
 # ---- the levels being computed -------------------------------------------------------------------
 
@@ -128,12 +135,13 @@ def needs_own_tape() -> bool:
 
 
 class Batched:
-    """One example of a batch: `inner` has the batch at dimension `dim`."""
+    """One example of a batch: `inner` has the batch at dimension `dim`. `given`: it is an argument of the function
+    that is mapped, in whose memory its examples lie; where a result has its batch says nothing."""
 
-    __slots__ = ("depth", "size", "inner", "dim")
+    __slots__ = ("depth", "size", "inner", "dim", "given")
 
-    def __init__(self, depth: int, size: int, inner: Tensor, dim: int):
-        self.depth, self.size, self.inner, self.dim = depth, size, inner, dim
+    def __init__(self, depth: int, size: int, inner: Tensor, dim: int, given: bool = False):
+        self.depth, self.size, self.inner, self.dim, self.given = depth, size, inner, dim, given
 
     @property
     def aval(self) -> Aval:
@@ -152,7 +160,7 @@ class Batched:
 
     def around(self, inner: Tensor) -> Tensor:
         """The same level around another tensor of the shape and batch dimension of `inner`."""
-        return wrap(Batched(self.depth, self.size, inner, self.dim))
+        return wrap(Batched(self.depth, self.size, inner, self.dim, self.given))
 
 
 class Dual:
@@ -430,6 +438,27 @@ def concrete(tensor: Tensor, what: str) -> np.ndarray:
     return level.below._array()
 
 
+def whole_batch(tensor: Tensor) -> Tensor:
+    """All examples of all batches that a tensor is one of."""
+    while isinstance(tensor._level, Batched):
+        tensor = tensor._level.inner
+    return tensor
+
+
+def refuse_dynamic(tensor: Tensor, op: str):
+    """RuntimeError for an op whose result has a shape that depends on the elements, of one example of a batch."""
+    refuse_batched(tensor, DYNAMIC.format(op=op))
+
+
+def refuse_batched(tensor: Tensor, message: str):
+    """RuntimeError for one example of a batch."""
+    level = tensor._level
+    while level is not None:
+        if isinstance(level, Batched):
+            raise RuntimeError(message)
+        level = level.below._level
+
+
 def number(depth: int) -> int:
     """How deep a level is among those being computed, from 1; 0 if it is over."""
     depths = [f.depth for f in stack.frames]
@@ -496,17 +525,15 @@ def batched_like(made: Tensor, x: Tensor) -> Tensor:
 def drawn(draw, shape: Sequence[int], *parameters: Tensor) -> Tensor:
     """A random tensor of this shape inside whatever vmaps are active.
 
-    `draw(shape, *parameters)` draws an unbatched one. Levels with randomness 'different' (and any
-    level a parameter is batched at) get their batch in front of `shape`; 'same' shares the draw;
-    'error' raises RuntimeError.
+    `draw(shape, *parameters)` draws an unbatched one. Levels with randomness 'different' get their batch in front of
+    `shape`; 'same' shares the draw; 'error' raises RuntimeError.
     """
     frames = [f for f in stack.frames if f.kind == "vmap"]
     if not frames:
         return draw(tuple(shape), *parameters)
-    if any(f.randomness == "error" for f in frames):
-        raise RuntimeError(RANDOM)
+    check_randomness(parameters)
     parameters = [x.detach() for x in parameters]
-    lead = [f for f in frames if f.randomness == "different" or any(has_level(x, f.depth) for x in parameters)]
+    lead = [f for f in frames if f.randomness == "different"]
     full = [f.size for f in lead] + list(shape)
     for frame in reversed(lead):
         parameters = [batched_at(x, frame.depth, frame.size, 0) for x in parameters]
@@ -514,6 +541,22 @@ def drawn(draw, shape: Sequence[int], *parameters: Tensor) -> Tensor:
     for frame in lead:
         out = wrap(Batched(frame.depth, frame.size, out, 0))
     return out
+
+
+def check_randomness(parameters: Sequence[Tensor], filled: Tensor | None = None):
+    """RuntimeError where numbers may not be drawn inside of the vmaps that are active: of these parameters, into the
+    memory of `filled`."""
+    for frame in stack.frames:
+        if frame.kind != "vmap":
+            continue
+        batched = any([has_level(x, frame.depth) for x in parameters])
+        if frame.randomness == "error":
+            raise RuntimeError(RANDOM)
+        if batched and frame.randomness == "same":
+            raise RuntimeError(SAME_BATCHED)
+        shared = filled is not None and not batched and not has_level(filled, frame.depth)
+        if shared and frame.randomness == "different":
+            raise RuntimeError(DIFFERENT_UNBATCHED)
 
 
 def has_level(x: Tensor, depth: int) -> bool:

@@ -108,7 +108,9 @@ class Vmap:
     def compute(self, size: int, dims: Sequence, flat: Sequence, spec, kwargs: dict):
         """Flat outputs, their structure and batch dimensions."""
         with enter("vmap", size, self.randomness) as frame:
-            wrapped = [x if d is None else wrap(Batched(frame.depth, size, x, d)) for x, d in zip(flat, dims)]
+            wrapped = [
+                x if d is None else wrap(Batched(frame.depth, size, x, d, given=True)) for x, d in zip(flat, dims)
+            ]
             result = self.func(*tree_unflatten(wrapped, spec), **kwargs)
             outs, out_spec = tree_flatten(result)
             out_dims = self.flat_out_dims(result, out_spec)

@@ -9,7 +9,7 @@ from ..tensors.base import Tensor, new_tensor
 from ..views import cells as _views
 from ..views.cells import KINDS, Alias, Cell, Lens, contiguous_strides, layout_of, look, put
 from . import captured as _captured
-from .levels import Batched, Dual, at_depth, batched_at, has_level, refresh, wrap
+from .levels import Batched, Dual, at_depth, batched_at, has_level, refresh, stack, wrap
 from .tracking import zeros_like
 
 INPLACE = (
@@ -46,6 +46,44 @@ def _cell_of(tensor: Tensor) -> Cell:
     return cell
 
 
+def layout(tensor: Tensor) -> tuple[tuple, tuple, int]:
+    """(shape, strides, storage offset) of a wrapper: those of one example in what is wrapped."""
+    alias = tensor._view
+    root = tensor if alias is None or alias.base is None else alias.base
+    if root._level is None:
+        return alias.layout()
+    level = root._level
+    if not isinstance(level, Batched):
+        found = layout_of(level.below)
+    elif level.given:
+        found = _of_an_example(layout_of(level.inner), level.dim)
+    else:
+        found = level.aval.shape, contiguous_strides(level.aval.shape), 0
+    for lens in () if root is tensor else alias.chain:
+        found = KINDS[lens.kind].layout(*found, *lens.params, *lens.ints)
+    return found
+
+
+def strides_of_all(tensor: Tensor) -> tuple[int, ...] | None:
+    """The strides of all examples of what is mapped by every vmap that is active, the batches in front; None for
+    others, and where examples are not given different numbers."""
+    frames = [f for f in stack.frames if f.kind == "vmap"]
+    root = tensor if tensor._view is None or tensor._view.base is None else tensor._view.base
+    steps, level = [], root._level
+    while isinstance(level, Batched) and level.given and len(steps) < len(frames):
+        steps.insert(0, layout_of(level.inner)[1][level.dim])
+        level = level.inner._level
+    if level is not None or len(steps) < len(frames) or any([f.randomness != "different" for f in frames]):
+        return None
+    return (*steps, *layout(tensor)[1])
+
+
+def _of_an_example(layout: tuple, batch: int) -> tuple:
+    """The layout of one example of what has its batch at this dimension."""
+    shape, strides, offset = layout
+    return shape[:batch] + shape[batch + 1 :], strides[:batch] + strides[batch + 1 :], offset
+
+
 # ---- what a vmap returns -------------------------------------------------------------------------
 
 
@@ -58,6 +96,9 @@ def in_memory_of(inputs: Sequence[Tensor], x: Tensor, out: Tensor, depth: int, d
     source, batch = (x, None) if level is None else (level.inner, level.dim)
     if out is source or out._view is not None or (level is not None and not any(source is y for y in inputs)):
         return out
+    for at, other_numbers in enumerate(chain):
+        if KINDS[other_numbers.kind].other_numbers:
+            return _in_other_numbers(source, chain, at, batch, out, dim)
     lens = _lens_of(source, chain, batch, dim, tuple(out._aval.shape))
     if lens is None:
         return out
@@ -66,12 +107,34 @@ def in_memory_of(inputs: Sequence[Tensor], x: Tensor, out: Tensor, depth: int, d
     return _views.show(source, lens, out)
 
 
+def _in_other_numbers(source: Tensor, chain: Sequence[Lens], at: int, batch: int, out: Tensor, dim: int) -> Tensor:
+    """`out`, which a chain whose lens `at` shows other numbers (x.real) shows of each example of the source, as a view
+    of it; itself where it is none. Such a lens leaves alone a batch that is in front."""
+    before = _layout_of_all(source, chain[:at], batch, 0)
+    if before is None:
+        return out
+    seen = _views.make_view(source, Lens("as_strided", (*before, *layout_of(source))))
+    seen = _views.make_view(seen, chain[at])
+    after = _layout_of_all(seen, chain[at + 1 :], 0, dim)
+    if after is None or after[0] != tuple(out._aval.shape):
+        return out
+    return _views.make_view(seen, Lens("as_strided", (*after, *layout_of(seen))))
+
+
 def _lens_of(source: Tensor, chain: Sequence[Lens], batch: int | None, dim: int, shape: tuple) -> Lens | None:
     """What shows at `shape`, with the batch at `dim`, what a chain shows of each example of the source;
     None where that is not one run of strides."""
+    found = _layout_of_all(source, chain, batch, dim, shape[dim])
+    return None if found is None or found[0] != shape else Lens("as_strided", (*found, *layout_of(source)))
+
+
+def _layout_of_all(source: Tensor, chain: Sequence[Lens], batch: int | None, dim: int, size: int = 0) -> tuple | None:
+    """The layout of what a chain shows of all examples of the source, the batch at `dim` (of this size, where the
+    source has none); None where that is not one run of strides, or other numbers."""
+    if any(KINDS[lens.kind].other_numbers for lens in chain):
+        return None
     whole = layout_of(source)
-    keep = [i for i in range(len(whole[0])) if i != batch]
-    example = tuple([whole[0][i] for i in keep]), tuple([whole[1][i] for i in keep]), whole[2]
+    example = whole if batch is None else _of_an_example(whole, batch)
     if chain:
         for lens in chain:
             if lens.kind == "view" and _views.view_strides(*example[:2], lens.params[0]) is None:
@@ -83,13 +146,9 @@ def _lens_of(source: Tensor, chain: Sequence[Lens], batch: int | None, dim: int,
                 example = found
             else:
                 example = KINDS[lens.kind].layout(*example, *lens.params, *lens.ints)
-    step = 0 if batch is None else whole[1][batch]
+    size, step = (size, 0) if batch is None else (whole[0][batch], whole[1][batch])
     sizes, strides, offset = example
-    strides = (*strides[:dim], step, *strides[dim:])
-    other_numbers = any(KINDS[lens.kind].bits is not None for lens in chain)
-    if other_numbers or (*sizes[:dim], shape[dim], *sizes[dim:]) != shape:
-        return None
-    return Lens("as_strided", (shape, strides, offset, *whole))
+    return (*sizes[:dim], size, *sizes[dim:]), (*strides[:dim], step, *strides[dim:]), offset
 
 
 ABSOLUTE = frozenset({"as_strided"})  # lenses that name places of memory, not of what they look at
@@ -99,6 +158,8 @@ def _strided_there(lens: Lens, layout: tuple) -> tuple | None:
     """The layout of what as_strided has taken of a tensor, where that tensor lies in another layout than it was
     written for: each step as so many along each dimension. None where a step would run over the end of one."""
     shape, strides, offset, sizes, steps, start = lens.params
+    if (sizes, steps, start) == layout:
+        return shape, strides, offset
     if sizes != layout[0]:
         return None
     first, ways = _along(offset - start, sizes, steps), [_along(s, sizes, steps) for s in strides]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..dispatch.op import composite
+from ..levels.levels import whole_batch
 from ..tensors.base import Tensor, from_array
 
 
@@ -121,14 +122,14 @@ def _assert_async(input, assert_msg=None):
 
 @composite(method=False)
 def _is_all_true(input):
-    """Whether all elements of a boolean tensor are true, as a tensor."""
-    return input.all()
+    """Whether all elements of a boolean tensor are true, as a tensor; inside vmap those of all examples."""
+    return whole_batch(input).all()
 
 
 @composite(method=False)
 def _is_any_true(input):
-    """Whether any element of a boolean tensor is true, as a tensor."""
-    return input.any()
+    """Whether any element of a boolean tensor is true, as a tensor; inside vmap those of all examples."""
+    return whole_batch(input).any()
 
 
 @composite(method=False)

@@ -12,6 +12,7 @@ from .accumulate import AccumulateGrad, total
 from .anomaly_mode import check_nan, explain
 from .modes import state
 from .node import Node
+from .saved import restore_saved_hooks
 
 
 class _Running(threading.local):
@@ -49,12 +50,15 @@ class Pass:
     def run(self, roots: Sequence[tuple], grads: Sequence):
         """Propagate grads from the root edges."""
         before, _running.current = _running.current, self
+        hooks = state.saved_hooks
         try:
             self._run(roots, grads)
             for callback in self.callbacks:  # they may add further ones
                 callback()
         finally:
             _running.current = before
+            if state.saved_hooks is not hooks:  # a hook has entered saved_tensors_hooks and left it open
+                restore_saved_hooks(hooks)
 
     def will_visit(self, node: Node) -> bool:
         """Whether the pass comes, or came, by a node."""

@@ -79,6 +79,12 @@ def _watch():
     state.watched = bool(state.saved_hooks) or state.anomaly
 
 
+def restore_saved_hooks(hooks: tuple):
+    """Let what was entered before a backward pass be what is entered after it."""
+    state.saved_hooks = hooks
+    _watch()
+
+
 class saved_tensors_hooks:
     """Context: `pack_hook(tensor)` gets every tensor saved for backward; what it returns is given
     to `unpack_hook` when the tensor is needed, and that returns the tensor.

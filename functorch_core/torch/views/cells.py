@@ -93,7 +93,8 @@ class Kind(NamedTuple):
     `node` names the op for grad_fn, from the params; host(array, *params) is get for NumPy arrays,
     of kinds without ints. `whole`: it shows every element once, so that to write to it is to write everything;
     `overlapping`: it may show one twice; `permuting`: its dimensions may lie in another order; `bits`: what it does
-    to the conjugate and the negative bit, (conj, neg) -> (conj, neg)."""
+    to the conjugate and the negative bit, (conj, neg) -> (conj, neg); `reinterprets`: it shows elements of another
+    dtype."""
 
     get: Callable
     put: Callable | None
@@ -104,6 +105,12 @@ class Kind(NamedTuple):
     overlapping: bool = False
     permuting: bool = False
     bits: Callable | None = None
+    reinterprets: bool = False
+
+    @property
+    def other_numbers(self) -> bool:
+        """Whether the elements it shows are other numbers than those in memory."""
+        return self.reinterprets or self.bits is not None
 
 
 KINDS: dict[str, Kind] = {}  # declared in _view_kinds
@@ -418,6 +425,8 @@ def _mark(dtype: np.dtype):
     """A number of which no byte is zero: its bytes may be parts of other numbers."""
     if dtype == BOOL:
         return True
+    if dtype in dt.COMPLEX:
+        return 1.1 + 1.1j
     return 1.1 if dtype in dt.INEXACT else np.iinfo(dtype).max
 
 
@@ -755,7 +764,9 @@ def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def layout_of(tensor: Tensor) -> tuple[tuple, tuple, int]:
-    """(shape, strides, storage offset) of a tensor."""
+    """(shape, strides, storage offset) of a tensor; inside vmap of one example."""
+    if tensor._level is not None:
+        return active.levels.layout(tensor)
     if tensor._view is not None:
         return tensor._view.layout()
     shape = current_aval(tensor).shape

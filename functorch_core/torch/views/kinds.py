@@ -371,6 +371,7 @@ view_kind(
     put=lambda base, new: as_complex(new),
     layout=lambda shape, strides, offset: (shape + (2,), tuple(2 * s for s in strides) + (1,), 2 * offset),
     whole=True,
+    reinterprets=True,
 )
 view_kind(
     "view_as_complex",
@@ -378,6 +379,7 @@ view_kind(
     put=lambda base, new: as_real(new),
     layout=lambda shape, strides, offset: (shape[:-1], tuple(s // 2 for s in strides[:-1]), offset // 2),
     whole=True,
+    reinterprets=True,
 )
 
 
@@ -429,4 +431,5 @@ view_kind(
     layout=_reinterpret_layout,
     node=lambda dtype, itemsize: "view",
     whole=True,
+    reinterprets=True,
 )

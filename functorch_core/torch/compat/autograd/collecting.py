@@ -14,13 +14,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from .... import xla
-from ....core.tree import leaves
 from ....engine import flush
 from ....engine.recorder import hooks
 from ....tracebacks import OURS
 from ...dispatch.overrides import observed
 from ...tensors.active import active
 from ...tensors.base import Tensor
+from ...tensors.pytree import tree_leaves
 from ..library.called import called_operators, operator_of
 from ..utils.flop_counter import flops_of
 from .profiler_util import FunctionEvent
@@ -137,7 +137,7 @@ def _wait(result, args: Sequence) -> int:
     """Wait until a result is computed; how many bytes of it are new."""
     flush("an operator is measured")
     given, taken = {id(x) for x in args}, 0
-    for x in leaves(result) if isinstance(result, (tuple, list)) else (result,):
+    for x in tree_leaves(result) if isinstance(result, (tuple, list)) else (result,):
         value = x._value if isinstance(x, Tensor) and id(x) not in given else None
         if value is None or getattr(x, "_level", None) is not None:
             continue  # no tensor, a view, or what was given

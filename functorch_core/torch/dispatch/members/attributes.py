@@ -8,6 +8,7 @@ from .... import xla
 from ....core import dtypes as dt
 from ....core.aval import Aval
 from ....engine.value import ABSENT, has_data
+from ...levels.levels import refuse_batched
 from ...tape.meta import META, class_name, is_meta
 from ...tensors import types as _types
 from ...tensors.base import Tensor, wrap_dim
@@ -17,6 +18,7 @@ from ...views.shared import address_of, file_of, is_in_file
 
 IN_TRANSFORM = "share_memory_: a tensor inside a transform has no memory that could be shared"
 NO_META = "share_memory_: tensors on the meta device have no memory"
+OTHER_FORMAT = "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format"
 
 
 def _never(what: str, names: str) -> list[property]:
@@ -294,6 +296,8 @@ class Attributes:
         >>> torch.zeros(2, 3).t().is_contiguous()
         False
         """
+        if self._level is not None and memory_format is not _types.contiguous_format:
+            refuse_batched(self, OTHER_FORMAT)
         shape, strides, _ = layout_of(self)
         wanted = contiguous_strides(shape)
         if memory_format in (_types.channels_last, _types.channels_last_3d):

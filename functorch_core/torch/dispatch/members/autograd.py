@@ -319,6 +319,7 @@ class Autograd:
         False
         """
         if self._level is not None:
+            _levels.refuse_batched(self, "accessing `data` under vmap transform is not allowed")
             return self.detach()
         out = make_alias(self)
         out._view.untracked = True
@@ -334,6 +335,8 @@ class Autograd:
             raise RuntimeError(OTHER_KIND)
         if self.requires_grad and new._aval.dtype not in dt.INEXACT:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        if self._level is not None:
+            _levels.refuse_batched(self, "mutating directly with `.data` under vmap transform is not allowed.")
         version = self._version
         see(self, new)
         self._view.earlier = version - self._version

@@ -123,7 +123,7 @@ class Check:
         self._check_inputs()
         self.results = as_tuple(func(*inputs))
         self.outputs = differentiable(self.results)
-        if any(y.is_sparse for y in self.outputs):
+        if not all(map(jacobians.is_strided, self.outputs)):
             raise ValueError(SPARSE_OUTPUT)
 
     def _check_inputs(self):
@@ -132,7 +132,7 @@ class Check:
             x = self.inputs[i]
             if x.dtype.itemsize < (16 if x.is_complex() else 8):
                 warn(PRECISION.format(i=i))
-            if not x.is_sparse and any(n > 1 and not s for n, s in zip(x.shape, x.stride())):
+            if jacobians.is_strided(x) and any(n > 1 and not s for n, s in zip(x.shape, x.stride())):
                 raise RuntimeError(STRIDE.format(i=i))
         if not self.wanted:
             raise ValueError(NO_INPUT)
@@ -252,13 +252,13 @@ class Check:
     @property
     def without_history(self) -> tuple:
         """The inputs as forward mode has them: no gradient of them is asked for."""
-        return tuple([x.detach() if isinstance(x, Tensor) and not x.is_sparse else x for x in self.inputs])
+        return tuple([x.detach() if isinstance(x, Tensor) and jacobians.is_strided(x) else x for x in self.inputs])
 
     def batched_forward(self):
         """GradcheckError if forward mode under vmap fails or gives other tangents."""
         for i in self.wanted:
             x = self.inputs[i]
-            if x.is_sparse:
+            if not jacobians.is_strided(x):
                 continue
             tangents = stack([randn_like(x.detach()) for _ in range(2)])
             expected = [self._pushed_tensors(i, t) for t in tangents]
@@ -370,7 +370,10 @@ class Mode(NamedTuple):
         if settings.masked:
             return tuple(self.inputs)
         return tuple(
-            [jacobians.all_elements(x) if i in self.wanted and x.is_sparse else x for i, x in enumerate(self.inputs)]
+            [
+                jacobians.all_elements(x) if i in self.wanted and not jacobians.is_strided(x) else x
+                for i, x in enumerate(self.inputs)
+            ]
         )
 
     def numerical(self, settings: Settings) -> list[list[np.ndarray]]:

@@ -7,7 +7,6 @@ by the real part plus i times that by the imaginary part, of an output that is r
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from ...levels.forward_ad import dual_level, make_dual, unpack_dual
 from ...tape.backward import grad
 from ...tape.modes import grad_mode
+from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array
 from .gradcheck_messages import OTHER_KIND
 
@@ -39,10 +39,15 @@ def is_inexact(x) -> bool:
     return isinstance(x, Tensor) and (x.is_floating_point() or x.is_complex())
 
 
+def is_strided(x: Tensor) -> bool:
+    """Whether x is of no sparse layout."""
+    return x.layout is _types.strided
+
+
 def array_of(x: Tensor) -> np.ndarray:
-    """A copy of the elements of a tensor."""
+    """A copy of the elements of a tensor. (Not by numpy(): to share memory is a change that views would follow.)"""
     x = x.detach()
-    return np.array((x.to_dense() if x.is_sparse else x).numpy(force=True))
+    return np.array((x if is_strided(x) else x.to_dense())._array())
 
 
 # ---- central differences -------------------------------------------------------------------------
@@ -50,17 +55,15 @@ def array_of(x: Tensor) -> np.ndarray:
 
 def memory_of(x: Tensor) -> Tensor:
     """The memory that is moved, without history: of a sparse tensor that of its values."""
-    return x._values() if x.is_sparse else x.data
+    return x.data if is_strided(x) else x._what.data
 
 
 def rows_of(x: Tensor) -> np.ndarray:
     """Which element of x each element of its memory is."""
-    if not x.is_sparse:
-        return np.arange(x.numel())
-    shape, indices = tuple(x.shape), x._indices().numpy()
-    lead = np.ravel_multi_index(tuple(indices), shape[: len(indices)])
-    rest = int(np.prod(shape[len(indices) :]))
-    return (lead[:, None] * rest + np.arange(rest)).reshape(-1)
+    places = np.arange(x.numel())
+    if is_strided(x):
+        return places
+    return x._rows_in(from_array(places.reshape(tuple(x.shape))))._array()[x._numbers()].reshape(-1)
 
 
 @contextlib.contextmanager
@@ -214,8 +217,11 @@ def combined(real: Tensor, imag: Tensor) -> Tensor:
 
 def all_elements(x: Tensor) -> Tensor:
     """A sparse tensor that has all its elements, zeros among them."""
-    shape, n = tuple(x.shape), x.sparse_dim()
-    places = np.array(list(itertools.product(*map(range, shape[:n]))), np.int64).reshape(-1, n).T
     dense = x.detach().to_dense()
-    values = dense.reshape(-1, *shape[n:])
-    return type(x)(from_array(np.ascontiguousarray(places)), values, shape, True).requires_grad_()
+    ones = from_array(np.ones(tuple(x.shape), x.dtype.numpy))
+    if x.is_sparse:
+        full = ones.to_sparse(x.sparse_dim())
+    else:
+        full = ones.to_sparse(layout=x.layout, blocksize=x._block() or None, dense_dim=x.dense_dim())
+    values = full._rows_in(dense)[from_array(full._numbers())]
+    return full._with(values.reshape(full._what.shape)).requires_grad_()

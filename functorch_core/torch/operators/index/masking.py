@@ -12,6 +12,7 @@ from ....transforms.linear_map import linear_map
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import Operand
 from ...dispatch.traits import EXACT, SAME_TYPE, Out
+from ...levels.levels import refuse_dynamic
 from ...tape.meta import NO_NONZERO, is_readable
 from ...tape.node_names import if_tensor
 from ...tensors import types as _types
@@ -121,6 +122,8 @@ def nonzero(input, *, out=None, as_tuple=False):
         if out is not None:
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return nonzero(input if input.ndim else input.unsqueeze(0)).unbind(1)
+    if input._level is not None:
+        refuse_dynamic(input, "nonzero")
     array = input._array()
     places = from_array(np.ascontiguousarray(np.argwhere(array).astype(np.int64)))
     if places.numel():

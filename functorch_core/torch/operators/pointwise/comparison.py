@@ -12,6 +12,7 @@ from ....kernels.elementwise import truth
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Operand
 from ...dispatch.traits import EXPECTED, Out
+from ...levels.levels import refuse_dynamic
 from ...tape.meta import NO_ITEM, NO_NONZERO, is_meta, refusal
 from ...tensors import types as _types
 from ...tensors.base import Tensor
@@ -325,6 +326,8 @@ def where(condition, input=None, other=None, *, out=None):
     tensor([1., 3.])
     """
     if input is None and other is None:
+        if condition._level is not None:
+            refuse_dynamic(condition, "where")
         return condition.nonzero(as_tuple=True)
     if isinstance(condition, Tensor) and condition._aval.dtype == dt.uint8:
         warn_once(BYTES)

@@ -20,8 +20,8 @@ from ...tape.modes import state
 from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor
-from ...views.cells import assign, check_writable, layout_of
-from ...views.memory_order import with_strides
+from ...views.cells import assign, check_writable, contiguous_strides, layout_of
+from ...views.memory_order import dense_strides, with_strides
 from .. import random as draw
 from ..shape.copies import _copy_onto, _old, fitted_to
 from ..shape.creation import NEGATIVE, check_out_dtype, data_dtype, like_strides, size_given, size_of
@@ -105,7 +105,16 @@ def _filled(name: str, out: Tensor, shape: tuple, drawn) -> Tensor:
 
 
 def _in_order(tensor: Tensor) -> bool:
-    return tensor._level is not None or tensor.is_contiguous()
+    """Whether numbers are drawn into a tensor in the order of its dimensions."""
+    return tensor.is_contiguous() if tensor._level is None else _strides_drawn(tensor) is None
+
+
+def _strides_drawn(tensor: Tensor) -> tuple | None:
+    """The strides by which numbers are drawn into a tensor; None if in the order of its dimensions."""
+    if tensor._level is None:
+        return None if tensor.is_contiguous() else layout_of(tensor)[1]
+    strides = active.levels.strides_of_all(tensor)
+    return None if strides is None or list(strides) == sorted(strides, reverse=True) else strides
 
 
 def _uniform(bits, shape, dtype, serial: bool) -> np.ndarray:
@@ -166,7 +175,7 @@ def _sampled_like(input, memory_format, device, requires_grad: bool, drawn) -> T
     """A tensor like another, filled by drawn(shape, serial) in the order of its memory."""
     device = input.device if device is None else device
     if input._level is not None:
-        return sampled(lambda shape: drawn(shape, False), tuple(input.shape), device=device)
+        return _sampled_like_examples(input, device, drawn)
     strides = like_strides(input, memory_format)
 
     def in_order(shape):
@@ -175,6 +184,18 @@ def _sampled_like(input, memory_format, device, requires_grad: bool, drawn) -> T
     made = sampled(in_order, tuple(input.shape), device=device)
     made = made if strides is None or made._level is not None else with_strides(made, strides)
     return made.requires_grad_() if requires_grad else made
+
+
+def _sampled_like_examples(input, device, drawn) -> Tensor:
+    """A tensor like one example, inside vmap."""
+    strides = active.levels.strides_of_all(input)
+
+    def in_order(shape):
+        dense = None if strides is None else dense_strides(shape, strides)
+        dense = None if dense == contiguous_strides(shape) else dense
+        return _in_memory_order(shape, dense, lambda shape: drawn(shape, dense is not None))
+
+    return sampled(in_order, tuple(input.shape), device=device)
 
 
 def _in_memory_order(shape: tuple, strides, drawn, arrays: Sequence[np.ndarray] = ()) -> np.ndarray:
@@ -388,17 +409,30 @@ def without_gradient(made: Tensor, source: Tensor) -> Tensor:
 # ---- in place ------------------------------------------------------------------------------------
 
 
-def fill_drawn(op: str, tensor: Tensor, drawn, *arrays: np.ndarray) -> Tensor:
-    """Overwrite with drawn(shape, *arrays), in the order of the memory: tensor.op_()."""
+def fill_drawn(op: str, tensor: Tensor, drawn, *parameters: Tensor) -> Tensor:
+    """Overwrite with drawn(shape, *arrays of the parameters), in the order of the memory: tensor.op_()."""
     check_writable(tensor, op=op)
     inside = active.levels is not None and active.levels.stack.frames
     if is_meta(tensor) or tensor._level is not None or inside or keys.given():
-        return assign(tensor, sampled(lambda shape: drawn(shape, *arrays), tuple(tensor.shape), device=tensor.device))
-    shape, strides, _ = layout_of(tensor)
-    array = _in_memory_order(shape, None if tensor.is_contiguous() else strides, drawn, arrays)
+        return _filled_inside(op, tensor, drawn, parameters)
+    shape = tuple(tensor.shape)
+    array = _in_memory_order(shape, _strides_drawn(tensor), drawn, [np.array(x._array()) for x in parameters])
     made = finish(np.asarray(array), tensor.device)
     old = _old(tensor)
     return assign(tensor, made if old is None else fitted_to(made, shape, tensor._aval.dtype, old))
+
+
+def _filled_inside(op: str, tensor: Tensor, drawn, parameters: Sequence[Tensor]) -> Tensor:
+    """What fill_drawn does inside of transforms and on the meta device."""
+    strides = None
+    if active.levels is not None:
+        active.levels.check_randomness(parameters, tensor)
+        strides = _strides_drawn(tensor) if tensor._level is not None else None
+
+    def in_order(shape, *arrays):
+        return _in_memory_order(shape, strides, drawn, arrays)
+
+    return assign(tensor, sampled(in_order, tuple(tensor.shape), *parameters, device=tensor.device), op=op)
 
 
 @composite(function=False, node="UniformBackward0")
@@ -423,7 +457,7 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
     """
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    serial = not self.is_contiguous()
+    serial = not _in_order(self)
     return fill_drawn(
         "normal", self, lambda shape: draw.normal(bits_of(generator), shape, self._aval.dtype, mean, std, serial=serial)
     )
@@ -528,12 +562,14 @@ def bernoulli_(self, p=0.5, *, generator=None):
     tensor([1., 1., 1.])
     """
     if isinstance(p, Tensor):
-        if p._level is not None:
-            return assign(self, bernoulli(p.expand(self.shape).to(self.dtype), generator=generator), op="bernoulli")
         if not is_meta(self):
-            p = np.array(np.broadcast_to(p._array(), self._aval.shape))
             d = self._aval.dtype
-            return fill_drawn("bernoulli", self, lambda shape, p: draw.bernoulli(bits_of(generator), shape, d, p), p)
+            return fill_drawn(
+                "bernoulli",
+                self,
+                lambda shape, p: draw.bernoulli(bits_of(generator), shape, d, p),
+                p.detach().expand(self.shape),
+            )
         p = 0.5
     elif not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
@@ -562,6 +598,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     if isinstance(out, Tensor) and not _in_order(out) and out.shape == input.shape and not out.requires_grad:
         return bernoulli_(out, input if p is None else p, generator=generator)
     tensors = [] if isinstance(p, (int, float)) else [input if p is None else p.expand(input.shape)]
+    if active.levels is not None:
+        active.levels.check_randomness([input, *tensors])
     made = sampled(
         lambda shape, *arrays: draw.bernoulli(bits_of(generator), shape, d, *(arrays or [p])),
         tuple(input.shape),

@@ -14,6 +14,7 @@ from ....core.warn import warn
 from ...dispatch.devices import place, resolve, same
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Operand, class_name, is_number, python_number
+from ...levels.levels import refuse_batched
 from ...tape.accumulate import AccumulateGrad
 from ...tape.meta import NO_COPY, is_meta
 from ...tape.modes import state
@@ -50,10 +51,19 @@ from .views import ints_of
 # ---- memory formats ------------------------------------------------------------------------------
 
 
+OTHER_FORMAT = (
+    "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
+    "torch.contiguous_format (got {got})"
+)
+
+
 def check_format(tensor: Tensor, memory_format):
     """RuntimeError where a format does not fit the number of dimensions."""
     if memory_format is _types.contiguous_format or memory_format is _types.preserve_format:
         return
+    if tensor._level is not None:
+        got = "ChannelsLast3d" if memory_format is _types.channels_last_3d else "ChannelsLast"
+        refuse_batched(tensor, OTHER_FORMAT.format(got=got))
     for name, rank in (("channels_last", 4), ("channels_last_3d", 5)):
         if memory_format is getattr(_types, name) and tensor.ndim != rank:
             raise RuntimeError(f"required rank {rank} tensor to use {name} format")
@@ -90,11 +100,12 @@ def contiguous(self, memory_format=_types.contiguous_format):
     >>> torch.zeros(2, 3).t().contiguous().stride()
     (2, 1)
     """
-    if memory_format is _types.contiguous_format and self._strides is None:
+    if memory_format is _types.contiguous_format and self._strides is None and self._level is None:
         return self if self._view is None or self._view.is_contiguous() else clone(self, memory_format=memory_format)
     if memory_format is _types.preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-    check_format(self, memory_format)
+    if self._level is None:
+        check_format(self, memory_format)
     return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
 
 

@@ -9,6 +9,7 @@ import operator
 from .... import primitives as p
 from ...dispatch.op import composite, torch_op
 from ...dispatch.view_op import strided_view_op, view_op
+from ...levels.levels import refuse_batched
 from ...levels.writes import become as become_inside
 from ...tensors import types as _types
 from ...tensors.base import Tensor, wrap_dim
@@ -110,7 +111,7 @@ def _view_lens(shape: tuple[int, ...], numel: int) -> Lens:
 def viewable(tensor: Tensor, shape: tuple[int, ...]) -> bool:
     """Whether a shape of as many elements is a view of the tensor."""
     alias = tensor._view
-    if tensor._strides is None and (alias is None or alias.is_contiguous()):
+    if tensor._strides is None and tensor._level is None and (alias is None or alias.is_contiguous()):
         return True
     old, strides, _ = layout_of(tensor)
     return view_strides(old, strides, shape) is not None
@@ -522,23 +523,36 @@ def unfold(self, dimension, size, step):
 # ---- strides -------------------------------------------------------------------------------------
 
 
+OTHER_LENGTHS = (
+    "Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got size {size} and stride "
+    "{stride}"
+)
+BEYOND = (
+    "result = tensor.as_strided({size}, {stride}, {at}) can access memory outside of `tensor`. `result` can access "
+    "some memory in range [{at}, {end}], but `tensor` can only access some memory in range [{start}, {whole}]. This is "
+    "not supported inside of vmap, please try to rewrite the `as_strided` call as a sequence of PyTorch view operations"
+)
+
+
 def as_strided_lens(tensor: Tensor, size, stride, storage_offset=None) -> tuple[Tensor, Lens]:
     """What to look at, and the lens: the tensor, if it has all elements, or else its storage."""
     size, stride = ints_of("as_strided", (size,), "size"), ints_of("as_strided", (stride,), "stride")
     if len(size) != len(stride):
+        if tensor._level is not None:
+            refuse_batched(tensor, OTHER_LENGTHS.format(size=list(size), stride=list(stride)))
         raise RuntimeError("mismatch in length of strides and shape")
     if any(s < 0 for s in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     shape, strides, start = layout_of(tensor)
     offset = start if storage_offset is None else as_int("as_strided", storage_offset)
-    whole = (
-        math.prod(shape)
-        if tensor._view is None
-        else share(tensor).cell.value.aval.nbytes // (tensor.element_size())
-        if tensor._level is None
-        else math.prod(shape)
-    )
+    whole = _room(tensor, shape, strides, start)
     span = 1 + offset + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
+    if tensor._level is not None and (
+        span > whole or (kinds.strided_places(size, stride, offset, shape, strides, start) < 0).any()
+    ):
+        refuse_batched(
+            tensor, BEYOND.format(size=list(size), stride=list(stride), at=offset, end=span, start=start, whole=whole)
+        )
     if span > whole or offset < 0:
         item = tensor.element_size()
         raise RuntimeError(
@@ -554,6 +568,15 @@ def as_strided_lens(tensor: Tensor, size, stride, storage_offset=None) -> tuple[
         tensor = _whole_storage(tensor)
         shape, strides, start = layout_of(tensor)
     return tensor, Lens("as_strided", (size, stride, offset, shape, strides, start))
+
+
+def _room(tensor: Tensor, shape: tuple, strides: tuple, start: int) -> int:
+    """How many elements there are in the memory of a tensor, or inside vmap up to the end of an example."""
+    if tensor._level is not None:
+        return start + 1 + sum((n - 1) * s for n, s in zip(shape, strides)) if 0 not in shape else start
+    if tensor._view is None:
+        return math.prod(shape)
+    return share(tensor).cell.value.aval.nbytes // tensor.element_size()
 
 
 def _whole_storage(tensor: Tensor) -> Tensor:
