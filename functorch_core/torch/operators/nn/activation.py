@@ -17,6 +17,7 @@ from ...tensors.base import Tensor
 from ...views.cells import assign
 from ...views.memory_order import by_first, preserved
 from .. import random as _random
+from ..declaring import by_number
 from ..pointwise.arithmetic import ONE_BOOL
 from ..random.sampling import bits_of, sampled
 from ..values import cast, floated, name_of, require_floating, require_same_dtype, wrap_dim
@@ -102,7 +103,7 @@ def relu6(input, inplace=False):
 @hidden
 def _leaky_relu(input: Tensor, negative_slope=0.01):
     require_floating("leaky_relu_cpu", input)
-    return p.select(p.gt(input, 0), input, p.mul(input, full_like(input, negative_slope)))
+    return p.select(p.gt(input, 0), input, by_number(p.mul, input, negative_slope))
 
 
 @overridable
