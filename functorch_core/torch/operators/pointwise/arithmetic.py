@@ -11,7 +11,7 @@ from ....kernels import subgradients
 from ....transforms.custom import stop_gradient
 from ...dispatch.division import Division
 from ...dispatch.op import composite, torch_op, write_out
-from ...dispatch.slots import Number, Operand, OperandSlot
+from ...dispatch.slots import Bound, Number, Operand, OperandSlot
 from ...dispatch.traits import EXPECTED, Out
 from ...tape.node_names import if_tensor
 from ...tensors import types as _types
@@ -638,7 +638,7 @@ fmin = binary(
     number="taken",
     node=lambda a: None if isinstance(a.min, Tensor) or isinstance(a.max, Tensor) else "ClampBackward1",
 )
-def clamp(input: Tensor, min: Operand = None, max: Operand = None, *, out=None):
+def clamp(input: Tensor, min: Bound = None, max: Bound = None, *, out=None):
     """input moved into [min, max], elementwise; the bounds are numbers, tensors or None.
 
     >>> torch.clamp(torch.tensor([-1., .5, 3.]), 0, 1)
@@ -656,7 +656,7 @@ def clamp(input: Tensor, min: Operand = None, max: Operand = None, *, out=None):
 
 
 @torch_op(inplace=True, out=Out(EXPECTED), number="taken", node=if_tensor("min", "ClampMinBackward1"))
-def clamp_min(input: Tensor, min: Operand, *, out=None):
+def clamp_min(input: Tensor, min: Bound, *, out=None):
     """The larger of input and a bound, elementwise.
 
     >>> torch.clamp_min(torch.tensor([-1., 2.]), 0)
@@ -666,7 +666,7 @@ def clamp_min(input: Tensor, min: Operand, *, out=None):
 
 
 @torch_op(inplace=True, out=Out(EXPECTED), number="taken", node=if_tensor("max", "ClampMaxBackward1"))
-def clamp_max(input: Tensor, max: Operand, *, out=None):
+def clamp_max(input: Tensor, max: Bound, *, out=None):
     """The smaller of input and a bound, elementwise.
 
     >>> torch.clamp_max(torch.tensor([-1., 2.]), 0)
