@@ -277,7 +277,8 @@ class Sparse(Tensor):
 
         return get_item(self, index)
 
-    __setitem__ = _refusing("x[i] = y")
+    def __setitem__(self, index, value):
+        raise TypeError("Cannot assign to a sparse tensor")
 
     def __iter__(self):
         return (self[i] for i in range(len(self)))
