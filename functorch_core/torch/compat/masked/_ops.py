@@ -46,6 +46,21 @@ def _dims(dim, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(dims)) if ndim else ()
 
 
+def _output_mask(op, input, *args, dim=None, keepdim=False, mask=None, **kwargs):
+    """Where the result of a function of torch.masked is of something that was kept."""
+    if mask is None:
+        raise ValueError("_input_mask requires explicit mask")
+    kept, args = _input_mask(input, mask=mask), args[op is norm :]
+    if op.__name__ not in REDUCTIONS:
+        return kept
+    for d in reversed(_dims(args[0] if args else dim, input.ndim)):
+        kept = kept.any(d, keepdim=bool(keepdim))
+    return kept
+
+
+REDUCTIONS = frozenset("sum prod amax amin argmax argmin mean median norm var std logsumexp".split())
+
+
 def _sum_dtype(input, dtype):
     """The dtype of a sum or product: int64 for integers and bools."""
     if dtype is not None:

@@ -50,19 +50,23 @@ def reduce_sparse(name: str, x, dims: tuple[int, ...], keepdim: bool, dtype, mas
         if not keepdim:
             raise (RuntimeError if name in ("sum", "prod") else AssertionError)(ONLY_KEPT)
         mask = mask if mask is None else mask.to_sparse()
-        return reduce_coo(name, x.to_sparse(), dims, keepdim, dtype, mask).to_sparse_csr()
-    return reduce_coo(name, x, dims, keepdim, dtype, mask)
+        return _by_places(name, _kept(x.to_sparse(), mask), dims, True, dtype).to_sparse_csr()
+    x = _kept(x.to_dense().to_sparse() if x.dense_dim() else x.coalesce(), mask)
+    if len(dims) < x.ndim:
+        return _by_places(name, x, dims, keepdim, dtype)
+    values = x.values().to(dtype)
+    reduced = getattr(torch, name)(values) if x._nnz() else values.new_full((), IDENTITY[name](dtype))
+    return reduced.to(dtype).reshape([1] * x.ndim if keepdim else []).to_sparse()
 
 
-def reduce_coo(name: str, x, dims: tuple[int, ...], keepdim: bool, dtype, mask):
-    """The same of a tensor in coordinate format."""
-    x = x.to_dense().to_sparse() if x.dense_dim() else x.coalesce()
-    if mask is not None:
-        x = x.sparse_mask(_places(mask, x.shape))
-    values = x._values_view().to(dtype)
-    if len(dims) == x.ndim:
-        reduced = getattr(torch, name)(values) if x._nnz() else values.new_full((), IDENTITY[name](dtype))
-        return reduced.to(dtype).reshape([1] * x.ndim if keepdim else []).to_sparse()
+def _kept(x, mask):
+    """The elements of a tensor in coordinate format that a mask keeps; all that are there without."""
+    return x if mask is None else x.sparse_mask(_places(mask, x.shape))
+
+
+def _by_places(name: str, x, dims: tuple[int, ...], keepdim: bool, dtype):
+    """The reduction of what is there, for each place in the other dimensions that has something."""
+    values = x.values().to(dtype)
     where = x.indices().numpy().copy()
     size = [1 if d in dims else n for d, n in enumerate(x.shape)]
     where[list(dims)] = 0

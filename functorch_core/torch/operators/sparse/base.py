@@ -65,6 +65,7 @@ class Sparse(Tensor):
 
     __module__ = "torch"
     _fields: tuple[str, ...] = ("_what",)
+    _base = None  # the tensor that this one is a view of
     is_meta = property(lambda self: self._what.is_meta)
     _value = property(_refusing("this operation"))
 
@@ -192,6 +193,9 @@ class Sparse(Tensor):
         """Set requires_grad; returns the tensor."""
         self.requires_grad = requires_grad
         return self
+
+    def _is_view(self) -> bool:
+        return self._base is not None
 
     def dim(self) -> int:
         """The number of dimensions, sparse and dense."""

@@ -138,6 +138,9 @@ for _name in (
     _by_values(_name, False)
 
 
+TABLE["resolve_conj"] = TABLE["resolve_neg"] = lambda x: x
+
+
 @sparse_op()
 def positive(x):
     """Itself."""
