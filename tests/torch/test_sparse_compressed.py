@@ -93,7 +93,8 @@ ONE = """
     torch.stack([torch.eye(2), torch.ones(2, 2)]).to_sparse_csr() | d.to_sparse(layout=torch.strided)
     torch.full_like(csr, 3) | torch.full_like(csr, 2.5, dtype=torch.float64) | csr @ torch.ones(3) | csr.resolve_conj()
     csr.clone().resize_(4, 5) | csr.clone().resize_(1, 4) | batch.clone().resize_(3, 2) | csr.clone().resize_(2, 3)
-    csr.clone().resize_(8) | csr.t()._is_view(), csr._is_view(), csr.t().t()._base is None | csr.transpose(0, 0)._is_view()
+    csr.clone().resize_(8) | csr.t()._is_view(), csr._is_view(), csr.t().t()._base is None
+    csr.transpose(0, 0)._is_view()
     batch[0]._is_view(), hybrid.select(2, 0)._is_view(), batch.transpose(1, 2)._base is batch
     torch.addmm(csc, csc, torch.ones(4, 4).to_sparse_csc(), beta=0).layout
     torch.addmm(torch.ones(2, 4), csr, torch.ones(4, 4).to_sparse_csr(), beta=0)

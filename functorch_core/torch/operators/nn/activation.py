@@ -9,7 +9,7 @@ from ....kernels import activations as act
 from ....kernels.reductions import softmax as softmax_of
 from ....kernels.values import along, aval_of, derived, dt, full_like, like, np, p, spread, stop_gradient, wide
 from ...dispatch.inplace import inplace as in_place
-from ...dispatch.op import composite, torch_op
+from ...dispatch.op import composite, registry, torch_op, write_out
 from ...dispatch.slots import Number
 from ...dispatch.traits import EXACT, EXPECTED, SCALAR_TYPE, Out
 from ...tensors.active import active, overridable
@@ -330,6 +330,13 @@ def celu(input, alpha=1.0, inplace=False):
     tensor([1.])
     """
     return _either(torch_celu, input, inplace, alpha)
+
+
+@composite(method=False, function=True, out=Out(EXACT))
+def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False, out=None):
+    """relu, or gelu, of beta * input + alpha * (mat1 @ mat2)."""
+    x = registry["addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
+    return write_out("_addmm_activation", out, gelu(x) if use_gelu else registry["relu"](x))
 
 
 @hidden(out=Out(EXPECTED))
