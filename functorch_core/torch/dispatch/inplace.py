@@ -55,7 +55,7 @@ def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
         check_writable(tensor, op=op.name)
         if tensor._view is not None or op.apart:
             check_memory(op, tensor, (tensor, *args), kwargs, True)
-        if len(args) >= op.n_positional and op.traits.former:
+        if op.traits.former and len(args) >= op.n_positional:
             (_, *args), kwargs = in_order_of_today(op, (tensor, *args), kwargs, True)
         operand = _apart(tensor) if state.saved_hooks and tensor._level is None else tensor
         return assign(tensor, fitted(tensor, op(operand, *args, **kwargs)), checked=True)

@@ -564,7 +564,7 @@ def _from_sublists(args) -> tuple[str, list]:
 
 def _label(n: int) -> str:
     if not 0 <= n < 52:
-        raise RuntimeError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+        raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
     return chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26)
 
 
