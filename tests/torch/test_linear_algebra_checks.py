@@ -183,3 +183,7 @@ def test_products_with_an_activation_and_the_order_of_geqrf():
         return made, [t.geqrf(t.ones(s)).a.stride() for s in shapes], t.geqrf(b)
 
     agree(program)
+
+
+def test_numbers_of_subscripts():
+    agree(lambda t: [failing(t.einsum, t.ones(3), [n]) for n in (-1, 52)])

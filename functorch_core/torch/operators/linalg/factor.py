@@ -368,7 +368,7 @@ def torch_qr(input, some=True, *, out=None):
     return write_out("qr", out, result)
 
 
-@composite(out=Out(lower=castable("torch.geqrf", "a")))
+@composite(out=Out(lower=castable("torch.geqrf", "a")), autocast={"cpu": "full"})
 def geqrf(input, *, out=None):
     """A QR factorisation as LAPACK packs it: (reflectors and R, taus), column by column."""
     made = _geqrf(input)
@@ -377,7 +377,7 @@ def geqrf(input, *, out=None):
     return write_out("geqrf", out, made._replace(a=with_strides(made.a, strides)))
 
 
-@torch_op(name="_geqrf", returns=named.geqrf, autocast={"cpu": "full"}, node="GeqrfBackward0")
+@torch_op(name="_geqrf", returns=named.geqrf, node="GeqrfBackward0")
 def _geqrf(input: Tensor):
     x = matrices(input, "torch.geqrf")
     a = aval_of(x)

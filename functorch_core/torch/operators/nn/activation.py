@@ -332,7 +332,7 @@ def celu(input, alpha=1.0, inplace=False):
     return _either(torch_celu, input, inplace, alpha)
 
 
-@composite(method=False, function=True, out=Out(EXACT))
+@composite(method=False, autocast={"cpu": "low"}, out=Out(EXACT))
 def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False, out=None):
     """relu, or gelu, of beta * input + alpha * (mat1 @ mat2)."""
     x = registry["addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
