@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from functorch_core import torch
+from tests.nn.both import agree, failing, warned
 
 from .against_reference import assert_same, assert_same_error
 
@@ -112,3 +115,75 @@ def test_gelsd_takes_wide_limits_for_none(rcond):
         found = [t.linalg.lstsq(t.tensor(a), t.tensor(b), rcond=rcond, driver=driver) for t in (torch, reference)]
         assert_same(found[0].solution, found[1].solution, 1e6)
         assert found[0].rank.item() == found[1].rank.item()
+
+
+EQUATIONS = [
+    *[(e, [(3,)]) for e in ("1", " i j", "...i j", "a->b a", "a ->.. .", "a->1", "a - > a", "i->i->i", "i->..", "a-")],
+    *[(e, [(3,)]) for e in ("->", "i-> 1", "é", ". ..", "... ...", "....", "a->... .", ",", "ai...", "a->aa", "a->i")],
+    *[(e, [(3,), (3,)]) for e in ("i,j,k", "i", "i , i -> i", "i,j->j i", " ...i,i... ->...")],
+    ("a,a", [(3,), (2,)]),
+    ("a,a", [(3,), (1,)]),
+    ("aa->a", [(2, 3)]),
+    ("...,...", [(2,), (2, 3)]),
+    ("a...,...b", [(2, 3), (4, 5)]),
+    ("...,...", [(2, 1), (2, 3)]),
+    ("aa", [(1, 3)]),
+    ("b...aa->b", [(2, 4, 3, 3)]),
+    ("b...a,a...->b", [(2, 4, 3), (3, 4)]),
+    ("b...a,a...->b", [(2, 4, 3), (2, 4)]),
+]
+
+
+@pytest.mark.parametrize("equation, shapes", EQUATIONS)
+def test_equations_of_einsum(equation, shapes):
+    def program(t):
+        xs = [t.arange(1.0, math.prod(s) + 1).reshape(s) for s in shapes]
+        text = failing(t.einsum, equation, *xs)
+        return (text[0], text[1].partition("\n")[0]) if isinstance(text, tuple) else t.einsum(equation, *xs)
+
+    agree(program)
+
+
+def test_former_orders_of_in_place_products():
+    def program(t):
+        t.set_warn_always(True)
+        try:
+            x, b = t.ones(2, 2), t.ones(1, 2, 2)
+            said = [warned(lambda: x.clone().addbmm_(2, b, b)), warned(lambda: b.clone().baddbmm_(2, 3, b, b))]
+            said += [warned(lambda: x.clone().add_(2, x)), warned(lambda: x.clone().addmm_(2, x, x))]
+            said += [warned(lambda: t.addbmm(2, x, b, b))]
+            return [[m[-1].partition(" (Trig")[0] for m in messages] for messages in said], x.clone().addbmm_(2, b, b)
+        finally:
+            t.set_warn_always(False)
+
+    agree(program)
+
+
+def test_errors_of_norms_and_least_squares():
+    def program(t):
+        x = t.ones(2, 3)
+        calls = [
+            lambda: t.linalg.norm(x, 0),
+            lambda: t.linalg.norm(x, 0.5, (0, 1)),
+            lambda: t.linalg.norm(x, "nuk"),
+            lambda: t.linalg.vector_norm(x, 1j),
+            lambda: t.linalg.lstsq(x, t.ones(3)),
+            lambda: t.linalg.lstsq(x, t.ones(2, 1).long()),
+        ]
+        return [failing(call)[1].partition("\n")[0] for call in calls]
+
+    agree(program)
+
+
+def test_products_with_an_activation_and_the_order_of_geqrf():
+    def program(t):
+        m, a, b = t.ones(2, 2), t.eye(2) - 2, t.tensor([[1.0, -2.0], [0.5, 3.0]])
+        made = t._addmm_activation(m, a, b, beta=0.5, alpha=2), t._addmm_activation(m, a, b, use_gelu=True)
+        shapes = (3, 4, 5), (5, 4), (0, 5), (4, 0), (1, 5), (2, 3, 3)
+        return made, [t.geqrf(t.ones(s)).a.stride() for s in shapes], t.geqrf(b)
+
+    agree(program)
+
+
+def test_numbers_of_subscripts():
+    agree(lambda t: [failing(t.einsum, t.ones(3), [n]) for n in (-1, 52)])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from functorch_core import engine, torch
+from tests.nn.both import failing
 
 from .against_reference import assert_same, assert_same_error, pair
 
@@ -295,3 +296,10 @@ def test_extremes_of_rows_with_nan_have_gradients_nan(name, tier):
             found.append((x.grad.tolist(), tangent.tolist()))
     for ours, right in zip(*found):
         np.testing.assert_array_equal(np.float32(ours), np.float32(right))
+
+
+def test_errors_of_histc_come_in_pytorchs_order():
+    for arguments in ((4, 3, 1), (-4, 1, 3), (4, 1, 3)):
+        for made in (lambda t: t.ones(3), lambda t: t.ones(3, dtype=t.int32)):
+            outcomes = [failing(t.histc, made(t), *arguments) for t in (reference, torch)]
+            assert str(outcomes[0]).split("\\n")[0][:80] == str(outcomes[1]).split("\\n")[0][:80]

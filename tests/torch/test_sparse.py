@@ -58,6 +58,34 @@ def described(x):
 
 
 EXPRESSIONS = """
+torch.masked.sum(c)
+torch.masked.sum(c, 0)
+torch.masked.sum(c.to(torch.int32), 1, keepdim=True)
+torch.masked.sum(c, 0, mask=(d > 1).to_sparse())
+torch.masked.prod(c, 1, mask=(d > 1))
+torch.masked.amax(c, 0, keepdim=True, mask=(d > 1).to_sparse())
+torch.masked.amax(c, (), mask=(d > 1))
+torch.masked.amax(n, (), mask=(d > 9))
+torch.masked.amin(c, (0, 1), keepdim=True, mask=(d < 4))
+torch.masked.amin(c, 1)
+torch.masked.mean(c)
+torch.masked.sum(h, 0)
+torch.zeros((3, 2), out=s.new())
+torch.zeros(3, 2, out=s.new(), requires_grad=True).requires_grad
+s.new(indices, values, (2, 3))
+s.arcsin()
+torch.arctanh(s * 0.1)
+s.arcsinh_()
+n + torch.sparse_coo_tensor(size=(2, 3)).double()
+h + torch.sparse_coo_tensor(size=(4, 3))
+torch.sparse_coo_tensor(size=(4, 3)).double() + h
+h - torch.sparse_coo_tensor(size=(4, 3))
+torch.sparse_coo_tensor(size=(4, 3)) - h
+torch.cat([h, h * 2], 1)
+torch.cat([h, h.clone(), h], -1)
+s.__setitem__(0, 1)
+torch.empty_like(s, memory_format=torch.preserve_format)
+torch.sparse_coo_tensor(torch.tensor([[9], [9], [9], [9]]), torch.tensor([1.0]), (100000,) * 4)
     s
     c
     h

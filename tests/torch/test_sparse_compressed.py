@@ -91,6 +91,23 @@ ONE = """
     torch.sparse_compressed_tensor([0, 2], [0, 2], [1.0, 2]) | d.to_sparse_bsr((1,)) | d.to_sparse_bsr((0, 1))
     torch.sparse_compressed_tensor([0, 2], [0, 2], [1.0, 2], layout=torch.strided) | d.to_sparse_csr(dense_dim=1)
     torch.stack([torch.eye(2), torch.ones(2, 2)]).to_sparse_csr() | d.to_sparse(layout=torch.strided)
+    torch.full_like(csr, 3) | torch.full_like(csr, 2.5, dtype=torch.float64) | csr @ torch.ones(3) | csr.resolve_conj()
+    csr.clone().resize_(4, 5) | csr.clone().resize_(1, 4) | batch.clone().resize_(3, 2) | csr.clone().resize_(2, 3)
+    csr.clone().resize_(8) | csr.t()._is_view(), csr._is_view(), csr.t().t()._base is None
+    csr.transpose(0, 0)._is_view()
+    batch[0]._is_view(), hybrid.select(2, 0)._is_view(), batch.transpose(1, 2)._base is batch
+    torch.addmm(csc, csc, torch.ones(4, 4).to_sparse_csc(), beta=0).layout
+    torch.addmm(torch.ones(2, 4), csr, torch.ones(4, 4).to_sparse_csr(), beta=0)
+    torch.sparse.sampled_addmm(csr, torch.ones(2, 2, 3), torch.ones(2, 3, 4))
+    torch.sparse.sampled_addmm(csr, torch.ones(2, 0), torch.ones(0, 4), alpha=2)
+    torch.sparse.sampled_addmm(csr, torch.ones(0, 2, 3), torch.ones(0, 3, 4)).shape
+    torch.masked.sum(csr, 0, keepdim=True) | torch.masked.prod(csr, 1, keepdim=True, mask=(d > 1).to_sparse_csr())
+    torch.masked.mean(csr, 0, keepdim=True, mask=(d < 3).to_sparse_csr()) | torch.masked.amax(csr, 0, keepdim=True)
+    torch.masked.amin(csr, (0, 1), keepdim=True, mask=(d < 3).to_sparse_csr()) | torch.masked.sum(csr, 0)
+    torch.masked._output_mask(torch.masked.sum, d, 0, mask=d > 2)
+    torch.masked._output_mask(torch.masked.norm, d, 2.0, 1, keepdim=True, mask=d > 2)
+    torch.masked._output_mask(torch.masked.softmax, d, 1, mask=d[0] > 1)
+    torch.zeros(0, 2, 2, layout=torch.sparse_csr).to_dense() | torch.zeros(0, 3, layout=torch.sparse_csr).to_sparse()
     torch.ones(2, 2, 2).to_sparse_bsr((1, 2)) | torch.ones(2, 2, 2).to_sparse_bsc((1, 2), dense_dim=1)"""
 PROGRAMS = [code.strip() for line in ONE.strip().splitlines() for code in line.split("|")]
 for _line in EACH.strip().splitlines():

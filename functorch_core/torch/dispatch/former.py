@@ -10,9 +10,9 @@ from ..tensors.base import Tensor
 from .slots import NUMBER, is_number
 
 OVERLOAD = """This overload of {name} is deprecated:
-\t{name}({former}, *, Tensor out = None)
+\t{name}({former})
 Consider using one of the following signatures instead:
-\t{name}({today}, *, {numbers}, Tensor out = None)"""
+\t{name}({today})"""
 
 
 def factors_first(a: str, b: str) -> tuple[str, ...]:
@@ -20,15 +20,16 @@ def factors_first(a: str, b: str) -> tuple[str, ...]:
     return tuple([f"{first} {a} {b}" for first in ("beta input alpha", "beta input", "input beta alpha", "input beta")])
 
 
-def in_order_of_today(op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """The arguments as the op takes them now; TypeError if they are in no order that it ever had."""
+def in_order_of_today(op, args: tuple, kwargs: dict, in_place: bool = False) -> tuple[tuple, dict]:
+    """The arguments as the op takes them now; TypeError if they are in no order that it ever had. `in_place`: of its
+    in-place form, which is a method."""
     for form in op.traits.former:
         names = form.split()
         given = dict(zip(names, args))
         rest = [name for name in kwargs if name in names]
         if [*names[: len(args)], *rest] != names or len(args) > len(names) or not _fits(op, given):
             continue
-        warn_once(_message(op, names), key="overload")
+        warn_once(_message(op, names, in_place), key="overload")
         values = {**given, **kwargs}
         positional = op.names[: op.n_positional]
         return tuple(values.pop(name) for name in positional), values
@@ -49,10 +50,14 @@ def _is_operand(op, name: str, x) -> bool:
     return isinstance(x, Tensor) or op.slots[op.index[name]].takes_numbers and is_number(x)
 
 
-def _message(op, former: list[str]) -> str:
+def _message(op, former: list[str], in_place: bool) -> str:
     def told(names):
         return ", ".join([f"{'Number' if op.slots[op.index[n]] is NUMBER else 'Tensor'} {n}" for n in names])
 
-    positional = op.names[: op.n_positional]
-    numbers = ", ".join([f"Number {n} = 1" for n in op.names[op.n_positional :]])
-    return OVERLOAD.format(name=op.name, former=told(former), today=told(positional), numbers=numbers)
+    today = f"{told(op.names[in_place : op.n_positional])}, *, "
+    today += ", ".join([f"Number {n} = 1" for n in op.names[op.n_positional :]])
+    if in_place:
+        former = [name for name in former if name != "input"]
+        return OVERLOAD.format(name=f"{op.name}_", former=told(former), today=today)
+    out = "Tensor out = None"
+    return OVERLOAD.format(name=op.name, former=f"{told(former)}, *, {out}", today=f"{today}, {out}")

@@ -17,6 +17,7 @@ from ..views.cells import assign, check_overlap, check_writable, layout_of
 from ..views.memory_order import dense_strides, with_strides
 from ..views.overlap import PARTIAL, SHARED, overlaps
 from . import out_dtypes as _out_dtypes
+from .former import in_order_of_today
 from .traits import CANNOT_CAST, Out
 
 OUT_SHAPE = "output with shape {out} doesn't match the broadcast shape {shape}"
@@ -54,6 +55,8 @@ def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
         check_writable(tensor, op=op.name)
         if tensor._view is not None or op.apart:
             check_memory(op, tensor, (tensor, *args), kwargs, True)
+        if op.traits.former and len(args) >= op.n_positional:
+            (_, *args), kwargs = in_order_of_today(op, (tensor, *args), kwargs, True)
         operand = _apart(tensor) if state.saved_hooks and tensor._level is None else tensor
         return assign(tensor, fitted(tensor, op(operand, *args, **kwargs)), checked=True)
     except MISTAKES as error:

@@ -14,6 +14,7 @@ avals and arguments, and records it. Its text follows from the pattern alone, so
 from __future__ import annotations
 
 import functools
+import math
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -39,6 +40,12 @@ INTS = {int}
 
 # What an argument is, by its slot and class.
 TENSOR, LIST, STATIC, TRUTH, FLOAT, SIZES, INT_NUMBER, FLOAT_NUMBER, NOTHING = "TLSBFIifN"
+INT_ELEMENT, FLOAT_ELEMENT = "eE"  # numbers that a path takes where the dtype of the first operand surely has them
+NUMBERS = {int: INT_NUMBER, float: FLOAT_NUMBER}
+ELEMENTS = {int: INT_ELEMENT, float: FLOAT_ELEMENT}
+FLOATS = frozenset({dt.float16, dt.bfloat16, dt.float32, dt.float64})
+WIDE = FLOATS - {dt.float16} | {dt.int32, dt.int64}
+MAX_HALF, MAX_FLOAT = (float(dt.finfo(x).max) for x in (dt.float16, dt.float32))
 PAIR = "P"  # a list of two tensors, which is written out
 
 
@@ -77,7 +84,7 @@ def _kind(slot, cls: type) -> str | None:
     if slot is MAYBE and cls is type(None):
         return NOTHING
     if slot.takes_numbers:
-        return {int: INT_NUMBER, float: FLOAT_NUMBER}.get(cls)
+        return (ELEMENTS if slot.checks_numbers else NUMBERS).get(cls)
     return None
 
 
@@ -183,6 +190,9 @@ REFUSED = {
     SIZES: "not set(map(type, x{i})) <= INTS",
     INT_NUMBER: "not fits(x{i})",
     FLOAT_NUMBER: "not x{i}",
+    INT_ELEMENT: "not (-128 <= x{i} < 128 or -(2**31) <= x{i} < 2**31 and {dtype} in WIDE)",
+    FLOAT_ELEMENT: "not x{i} or not (-MAX_FLOAT <= x{i} <= MAX_FLOAT and {dtype} is FLOAT32 or (-MAX_HALF <= x{i} <= "
+    "MAX_HALF or x{i} == INF or x{i} == -INF) and {dtype} in FLOATS)",
 }
 
 
@@ -193,8 +203,9 @@ def _reading(kind: str, looking: bool) -> str:
         return LOOK_LIST if looking else READ_LIST
     if kind == PAIR:
         return READ_PAIR
-    if kind in (INT_NUMBER, FLOAT_NUMBER):
-        return READ_NUMBER.replace("{refused}", REFUSED[kind])
+    if kind in (INT_NUMBER, FLOAT_NUMBER, INT_ELEMENT, FLOAT_ELEMENT):
+        dtype = f"{PARTS[TENSOR][looking].replace('{i}', '0')}"
+        return READ_NUMBER.replace("{refused}", REFUSED[kind].replace("{dtype}", f"({dtype}).dtype"))
     return REFUSE.replace("{refused}", REFUSED[kind]) if kind in REFUSED else ""
 
 
@@ -204,7 +215,7 @@ PARTS = {
     LIST: ("tuple(k{i})", "tuple(k{i})", "*v{i}", "*x{i}"),
     PAIR: ("(v{i}a.aval, v{i}b.aval)", "", "v{i}a, v{i}b", "x{i}a, x{i}b"),
     INT_NUMBER: ("k{i}", "k{i}", "*v{i}", "*v{i}"),
-    FLOAT_NUMBER: ("k{i}", "k{i}", "*v{i}", "*v{i}"),
+    **dict.fromkeys((FLOAT_NUMBER, INT_ELEMENT, FLOAT_ELEMENT), ("k{i}", "k{i}", "*v{i}", "*v{i}")),
     **dict.fromkeys((STATIC, TRUTH, FLOAT, SIZES), ("x{i}", "x{i}", "", "")),
     NOTHING: ("", "", "", ""),
 }
@@ -214,7 +225,7 @@ MASKS = {
     PAIR: "x{i}a._ge is not None, x{i}b._ge is not None",
     LIST: "*[y._ge is not None for y in x{i}]",
     INT_NUMBER: "*[False for _ in v{i}]",
-    FLOAT_NUMBER: "*[False for _ in v{i}]",
+    **dict.fromkeys((FLOAT_NUMBER, INT_ELEMENT, FLOAT_ELEMENT), "*[False for _ in v{i}]"),
 }
 
 
@@ -264,10 +275,16 @@ def _made(kinds: str) -> Callable:
 
 
 NAMES: dict[str, Any] = {
+    "FLOAT32": dt.float32,
+    "FLOATS": FLOATS,
+    "INF": math.inf,
     "INTS": INTS,
     "LITERALS": LITERALS,
+    "MAX_FLOAT": MAX_FLOAT,
+    "MAX_HALF": MAX_HALF,
     "PLAIN": PLAIN,
     "Tensor": Tensor,
+    "WIDE": WIDE,
     "active": active,
     "apply_to": apply_to,
     "fits": fits,

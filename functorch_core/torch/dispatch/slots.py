@@ -6,6 +6,8 @@
     MaybeTensor      a tensor or None
     Operand          a tensor or a Python number
     Tensors          a sequence of tensors
+    Element          a tensor or a Python number that the first operand's dtype must have
+    Bound            the same where a number of a higher category changes the dtype
     Number           a Python number that may vary from call to call: a packed input
     (anything else)  static: part of the op's signature, hashable (lists become tuples)
 
@@ -25,6 +27,7 @@ from ...core.aval import Aval
 from ...core.trace import Builder
 from ...ops.signature import number_key, number_placeholder
 from ..tensors.base import Tensor
+from ..tensors.promotion import check_held, combine_ranks, scalar_dtype
 
 
 def logical_aval(tensor: Tensor) -> Aval:
@@ -77,6 +80,7 @@ class Slot:
     name = "Tensor"
     expected = "Tensor"  # in errors
     takes_numbers = False
+    checks_numbers = False
 
     def key(self, op, x, operands: list):
         """The argument's part of the signature; what varies is appended to `operands`."""
@@ -124,6 +128,22 @@ class OperandSlot(Slot):
         return number_placeholder(builder, python_number(x)) if is_number(x) else x
 
 
+class ElementSlot(OperandSlot):
+    """A tensor, or a Python number that must have a value in the dtype of the first operand; `promoted`: or in that
+    which it makes of it."""
+
+    checks_numbers = True
+
+    def __init__(self, promoted: bool):
+        self.promoted = promoted
+
+    def other_key(self, op, x, operands: list):
+        if is_number(x):
+            number, dtype = python_number(x), logical_aval(operands[0]).dtype
+            check_held(combine_ranks(dtype, None, scalar_dtype(type(number))) if self.promoted else dtype, number)
+        return super().other_key(op, x, operands)
+
+
 class NumberSlot(OperandSlot):
     """A Python number, or a tensor that is read for one."""
 
@@ -152,8 +172,11 @@ class SeveralSlot(Slot):
 
 
 TENSOR, MAYBE, OPERAND, NUMBER, SEVERAL = Slot(), MaybeSlot(), OperandSlot(), NumberSlot(), SeveralSlot()
+ELEMENT, BOUND = ElementSlot(False), ElementSlot(True)
 MaybeTensor = Annotated[Tensor | None, MAYBE]
 Operand = Annotated[Tensor | complex, OPERAND]
+Element = Annotated[Tensor | complex, ELEMENT]
+Bound = Annotated[Tensor | complex, BOUND]
 Number = Annotated[complex, NUMBER]
 Tensors = Annotated[Sequence[Tensor], SEVERAL]
 

@@ -12,7 +12,7 @@ from ...transforms.custom import stop_gradient
 from ..dispatch.op import TorchOp, torch_op
 from ..tensors import types as _types
 from ..tensors.base import Tensor
-from ..tensors.promotion import cast, promote
+from ..tensors.promotion import broadcast, cast, promote, result_dtype
 from ..tensors.types import scalar_name as scalar_name
 from .values import NOT_IMPLEMENTED as NOT_IMPLEMENTED
 from .values import require
@@ -54,6 +54,27 @@ def widened(apply: Callable) -> Callable:
         return p.convert(out, dtype=dtype)
 
     return wide
+
+
+def by_number(apply: Callable, input, other, *, to_float: bool = False):
+    """apply(input, other), promoted and broadcast; half precision by a number is computed in float32.
+
+    A number is a second operand that is a Python number or has no dimensions: float16 has no 65536, and 1 / 3 is
+    another in bfloat16. The other operand and the result are rounded as ever.
+    """
+    dtype = result_dtype((input, other))
+    if to_float and dtype not in dt.INEXACT:
+        dtype = _types.defaults.dtype.numpy
+    x = cast(input, dtype)
+    if dtype in HALF and (number_operand(other) or not other.aval.ndim):
+        wide = [p.convert(x, dtype=dt.float32), cast(other, dt.float32)]
+        return p.convert(apply(*broadcast(wide)), dtype=dtype)
+    return apply(*broadcast([x, cast(other, dtype)]))
+
+
+def scale_dtype(dtype):
+    """The dtype in which a number scales values of this dtype: float32 for half precision."""
+    return dt.float32 if dtype in HALF else dtype
 
 
 def flat(out, x):

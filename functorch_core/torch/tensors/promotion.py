@@ -8,6 +8,7 @@ above.
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 
@@ -82,6 +83,49 @@ def _combined(higher, lower) -> np.dtype | None:
     if higher in dt.FLOAT8:
         raise RuntimeError(f"Unknown Complex ScalarType for {_name(higher)}")
     return dt.complex_of(higher)
+
+
+C_NAMES = {
+    "uint8": "uint8_t",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int",
+    "int64": "int64_t",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex32": "c10::complex<c10::Half>",
+    "complex64": "c10::complex<float>",
+}
+
+
+def overflow_of(dtype: np.dtype) -> str:
+    """What is said of a number that the dtype does not have."""
+    return f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name)} without overflow"
+
+
+def holds(dtype: np.dtype, number) -> bool:
+    """Whether a Python number has a value in the dtype: none is rounded to infinity, wraps or loses its imaginary part.
+
+    Integers without signs take negative ones, too, as C does.
+    """
+    if number.__class__ is complex:
+        if dtype not in dt.COMPLEX:
+            return dtype == dt.bool_ or not number.imag and holds(dtype, number.real)
+        return all(holds(dtype, x) for x in (number.real, number.imag))
+    if dtype in dt.INEXACT:
+        return not float(dt.finfo(dtype).max) < abs(number) < math.inf
+    if dtype not in dt.INTEGER:
+        return True
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return (low or (0 if number.__class__ is float else -high)) <= number <= high
+
+
+def check_held(dtype: np.dtype, number):
+    """RuntimeError for a Python number that the dtype does not have."""
+    if not holds(dtype, number):
+        raise RuntimeError(overflow_of(dtype))
 
 
 def converted(x, dtype: np.dtype):

@@ -3,6 +3,7 @@
 from ..._missing import getter as _getter
 from ._ops import (
     _combine_input_and_mask,
+    _output_mask,
     amax,
     amin,
     argmax,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from .... import torch
 from ...tensors.base import wrap_dim
+from ._sparse import IDENTITY, reduce_sparse
 
 # ---- masks, identities, dimensions ---------------------------------------------------------------
 
@@ -20,25 +20,6 @@ def _input_mask(input, *args, mask):
             )
         mask = torch.broadcast_to(mask, input.shape)
     return mask.to(torch.bool)
-
-
-def _lowest(dtype):
-    return -math.inf if dtype.is_floating_point or dtype.is_complex else torch.iinfo(dtype).min
-
-
-def _highest(dtype):
-    return math.inf if dtype.is_floating_point else torch.iinfo(dtype).max
-
-
-IDENTITY: dict[str, Callable] = {
-    "sum": lambda dtype: 0,
-    "prod": lambda dtype: 1,
-    "amax": _lowest,
-    "argmax": _lowest,
-    "amin": _highest,
-    "argmin": _highest,
-    "median": lambda dtype: math.nan,
-}
 
 
 def _masked(input, mask, reduction: str):
@@ -65,6 +46,21 @@ def _dims(dim, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(dims)) if ndim else ()
 
 
+def _output_mask(op, input, *args, dim=None, keepdim=False, mask=None, **kwargs):
+    """Where the result of a function of torch.masked is of something that was kept."""
+    if mask is None:
+        raise ValueError("_input_mask requires explicit mask")
+    kept, args = _input_mask(input, mask=mask), args[op is norm :]
+    if op.__name__ not in REDUCTIONS:
+        return kept
+    for d in reversed(_dims(args[0] if args else dim, input.ndim)):
+        kept = kept.any(d, keepdim=bool(keepdim))
+    return kept
+
+
+REDUCTIONS = frozenset("sum prod amax amin argmax argmin mean median norm var std logsumexp".split())
+
+
 def _sum_dtype(input, dtype):
     """The dtype of a sum or product: int64 for integers and bools."""
     if dtype is not None:
@@ -81,6 +77,8 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     >>> torch.masked.sum(torch.tensor([1, 2, 3]), mask=torch.tensor([True, False, True]))
     tensor(4)
     """
+    if input.layout is not torch.strided:
+        return reduce_sparse("sum", input, _dims(dim, input.ndim), bool(keepdim), _sum_dtype(input, dtype), mask)
     return torch.sum(_masked(input, mask, "sum"), _dims(dim, input.ndim), bool(keepdim), dtype=_sum_dtype(input, dtype))
 
 
@@ -90,6 +88,8 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     >>> torch.masked.prod(torch.tensor([2., 9., 4.]), 0, mask=torch.tensor([True, False, True]))
     tensor(8.)
     """
+    if input.layout is not torch.strided:
+        return reduce_sparse("prod", input, _dims(dim, input.ndim), bool(keepdim), _sum_dtype(input, dtype), mask)
     result = _masked(input, mask, "prod").to(_sum_dtype(input, dtype))
     for d in reversed(_dims(dim, input.ndim)):
         result = result.prod(dim=d, keepdim=bool(keepdim))
@@ -103,6 +103,8 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     tensor(1.5000)
     """
     dtype, dims = input.dtype if dtype is None else dtype, _dims(dim, input.ndim)
+    if input.layout is not torch.strided:
+        return reduce_sparse("mean", input, dims, bool(keepdim), dtype, mask)
     if mask is None:
         return torch.mean(input, dims, bool(keepdim), dtype=dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
@@ -131,6 +133,9 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 
 def _extreme(name: str, doc: str):
     def fun(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+        if input.layout is not torch.strided:
+            dims = _dims(dim, input.ndim)
+            return reduce_sparse(name, input, dims, bool(keepdim), input.dtype if dtype is None else dtype, mask)
         found = getattr(torch, name)(_masked(input, mask, name), _dims(dim, input.ndim), bool(keepdim))
         return found if dtype is None else found.to(dtype)
 

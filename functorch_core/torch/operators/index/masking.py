@@ -10,14 +10,14 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....transforms.linear_map import linear_map
 from ...dispatch.op import composite, torch_op
-from ...dispatch.slots import Operand
+from ...dispatch.slots import Element
 from ...dispatch.traits import EXACT, SAME_TYPE, Out
 from ...levels.levels import refuse_dynamic
 from ...tape.meta import NO_NONZERO, is_readable
 from ...tape.node_names import if_tensor
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, wrap_dim
-from ...tensors.promotion import broadcast, cast
+from ...tensors.promotion import broadcast, cast, overflow_of
 from ...tensors.types import scalar_name
 from ...views.cells import KINDS, Lens, put_by_index
 from ...views.cells import put as put_through
@@ -32,7 +32,7 @@ from .indexing import sliced
 
 
 @torch_op(inplace=True, layout=None, node=if_tensor("value", "MaskedFillBackward1"), out=Out(whole=False))
-def masked_fill(input: Tensor, mask: Tensor, value: Operand):
+def masked_fill(input: Tensor, mask: Tensor, value: Element):
     """The input with a number where the mask is True.
 
     >>> torch.tensor([1, 2]).masked_fill(torch.tensor([True, False]), 0)
@@ -47,13 +47,17 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand):
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {ndim} dimension(s)."
         )
-    if input.aval.dtype not in dt.COMPLEX and (
-        isinstance(value, complex) or getattr(getattr(value, "aval", None), "dtype", None) in dt.COMPLEX
-    ):
-        raise RuntimeError(f"value cannot be converted to type {input.aval.dtype.name} without overflow")
+    if input.aval.dtype not in dt.COMPLEX and _is_complex(value):
+        if not isinstance(value, complex):
+            raise RuntimeError(overflow_of(input.aval.dtype))
+        value = value.real
     x, mask = broadcast([input, mask])
     new = p.broadcast_in_dim(cast(value, x.aval.dtype), shape=x.aval.shape, dims=())
     return p.select(mask, new, x)
+
+
+def _is_complex(value) -> bool:
+    return isinstance(value, complex) or getattr(getattr(value, "aval", None), "dtype", None) in dt.COMPLEX
 
 
 @composite(out=Out(SAME_TYPE, apart=True), node="MaskedSelectBackward0")

@@ -13,6 +13,8 @@ from ...dispatch.traits import EXACT, Out, castable, takes_out
 from ...tape.meta import is_readable
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
+from ...views.cells import contiguous_strides
+from ...views.memory_order import with_strides
 from .. import return_types as named
 from ..values import aval_of, dt, full_like, iota_along, np, p, stop_gradient, tied
 from .checks import check_info, matrices, require_inexact
@@ -389,14 +391,22 @@ def torch_qr(input, some=True, *, out=None):
     return write_out("qr", out, result)
 
 
-@torch_op(returns=named.geqrf, out=Out(lower=castable("torch.geqrf", "a")), autocast={"cpu": "full"})
-def geqrf(input: Tensor, *, out=None):
-    """A QR factorisation as LAPACK packs it: (reflectors and R, taus).
+@composite(out=Out(lower=castable("torch.geqrf", "a")), autocast={"cpu": "full"})
+def geqrf(input, *, out=None):
+    """A QR factorisation as LAPACK packs it: (reflectors and R, taus), column by column.
 
     >>> a, tau = torch.geqrf(torch.tensor([[3., 1.], [4., 2.]]))
     >>> a.shape, tau.shape
     (torch.Size([2, 2]), torch.Size([2]))
     """
+    made = _geqrf(input)
+    *batch, n, m = made.a.shape
+    strides = (*[n * m * s for s in contiguous_strides(batch)], 1, max(n, 1))
+    return write_out("geqrf", out, made._replace(a=with_strides(made.a, strides)))
+
+
+@torch_op(name="_geqrf", returns=named.geqrf, node="GeqrfBackward0")
+def _geqrf(input: Tensor):
     x = matrices(input, "torch.geqrf")
     a = aval_of(x)
     if not a.size:

@@ -20,6 +20,7 @@ from ...tensors.promotion import _explain, cast, promote, result_dtype
 from ..values import aval_of, dt, expanded, name_of, p, require_same_dtype, scalar, tied, total, wrap_dim
 from . import nodes
 from .distances import norm_of_difference
+from .einsum_checks import check_equation
 
 # ---- checks --------------------------------------------------------------------------------------
 
@@ -545,7 +546,7 @@ def einsum(*args):
     equation, operands = _from_sublists(args) if not isinstance(args[0], str) else (args[0], list(args[1:]))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = list(operands[0])
-    return _einsum_op(operands, equation.replace(" ", ""))
+    return _einsum_op(operands, equation)
 
 
 def _from_sublists(args) -> tuple[str, list]:
@@ -563,21 +564,8 @@ def _from_sublists(args) -> tuple[str, list]:
 
 def _label(n: int) -> str:
     if not 0 <= n < 52:
-        raise RuntimeError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+        raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
     return chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26)
-
-
-def _conflict(equation: str, shapes) -> str | None:
-    """Which label has two sizes, in PyTorch's words."""
-    seen: dict[str, int] = {}
-    for k, (labels, shape) in enumerate(zip(equation.partition("->")[0].split(","), shapes)):
-        for label, n in zip(labels, shape if "..." not in labels else ()):
-            if n != 1 and seen.setdefault(label, n) != n:
-                return (
-                    f"subscript {label} has size {n} for operand {k} which does not broadcast "
-                    f"with previously seen size {seen[label]}"
-                )
-    return None
 
 
 @torch_op(name="_einsum", autocast="low", node=nodes.einsum)
@@ -587,10 +575,8 @@ def _einsum_op(operands: Tensors, equation):
     if len(operands) > 1 and aval_of(operands[0]).dtype == dt.bool_:
         raise NotImplementedError("\"bmm\" not implemented for 'Bool'")
     shapes = tuple(aval_of(x).shape for x in operands)
-    try:
-        parsed, path = einsum_plan(equation, shapes, "auto")
-    except ValueError as error:
-        raise RuntimeError(f"einsum(): {_conflict(equation, shapes) or error}") from None
+    check_equation(equation, shapes)
+    parsed, path = einsum_plan(equation.replace(" ", ""), shapes, "auto")
     return contract_by_path(operands, parsed, path)
 
 

@@ -164,7 +164,7 @@ class _Operand(NamedTuple):
 
 def einsum(a) -> str | None:
     """The nodes of an einsum; none are shown with an ellipsis, or of more than two operands."""
-    equation, n = a.equation, len(a.operands)
+    equation, n = a.equation.replace(" ", ""), len(a.operands)
     inputs, arrow, output = equation.partition("->")
     terms = inputs.split(",")
     if "." in equation or n > 2 or len(terms) != n:

@@ -54,6 +54,8 @@ def _check_norm_dtype(name: str, x, dtype):
 
 
 def _check_empty(x, ord, dim):
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     if not (ord == math.inf or ord < 0):
         return
     shape = x.shape or (1,)
@@ -93,7 +95,7 @@ def _matrix_norm_node(a):
 def _matrix_norm(input: Tensor, ord, dim, keepdim, dtype, *, out=None):
     a = aval_of(input)
     if ord not in ORDERS:
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord if isinstance(ord, str) else f'{ord:g}'} not supported.")
     if a.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     if len(dim) != 2:

@@ -21,7 +21,7 @@ from ...tensors.base import Tensor
 from .. import return_types as named
 from ..values import broadcast, cast, name_of, wrap_dim
 from . import nodes
-from .checks import check_info, matrices, require_inexact
+from .checks import check_info, matrices
 from .factor import lu_of, singular_info
 from .matmul import broadcast_lead, chained, expanded_to, product
 
@@ -462,16 +462,20 @@ def _lstsq(input: Tensor, B: Tensor, rcond, driver):
     if aval_of(B).ndim < 1:
         raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
     a = matrices(input, "torch.linalg.lstsq")
-    require_inexact("torch.linalg.lstsq", B)
+    if aval_of(a).dtype != aval_of(B).dtype:
+        raise RuntimeError(
+            f"torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype {name_of(a)} "
+            f"and other's dtype {name_of(B)}"
+        )
     if not 0 <= aval_of(a).ndim - aval_of(B).ndim <= 1:
         raise RuntimeError(
             "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and "
             "(input.dim() - other.dim()) <= 1"
         )
-    vector = _is_vector(aval_of(a), aval_of(B)) and aval_of(B).ndim < aval_of(a).ndim
+    vector = aval_of(B).ndim < aval_of(a).ndim and (aval_of(B).ndim == 1 or _is_vector(aval_of(a), aval_of(B)))
     b = p.expand_dims(B, dims=(aval_of(B).ndim,)) if vector else B
     if aval_of(b).ndim < 2 or aval_of(b).shape[-2] != aval_of(a).shape[-2]:
-        raise RuntimeError("torch.linalg.lstsq: input.size(-2) should match other.size(-2)")
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")
     a, b = stacked_together("torch.linalg.lstsq", a, b)
     shape, real = aval_of(a).shape, dt.real_of(aval_of(a).dtype)
     rows, columns = shape[-2:]

@@ -9,7 +9,7 @@ from ....kernels import activations as act
 from ....kernels.reductions import softmax as softmax_of
 from ....kernels.values import along, aval_of, derived, dt, full_like, like, np, p, spread, stop_gradient, wide
 from ...dispatch.inplace import inplace as in_place
-from ...dispatch.op import composite, torch_op
+from ...dispatch.op import composite, registry, torch_op, write_out
 from ...dispatch.slots import Number
 from ...dispatch.traits import EXACT, EXPECTED, SCALAR_TYPE, Out
 from ...tensors.active import active, overridable
@@ -17,6 +17,7 @@ from ...tensors.base import Tensor
 from ...views.cells import assign
 from ...views.memory_order import by_first, preserved
 from .. import random as _random
+from ..declaring import by_number
 from ..pointwise.arithmetic import ONE_BOOL
 from ..random.sampling import bits_of, sampled
 from ..values import cast, floated, name_of, require_floating, require_same_dtype, wrap_dim
@@ -102,7 +103,7 @@ def relu6(input, inplace=False):
 @hidden
 def _leaky_relu(input: Tensor, negative_slope=0.01):
     require_floating("leaky_relu_cpu", input)
-    return p.select(p.gt(input, 0), input, p.mul(input, full_like(input, negative_slope)))
+    return p.select(p.gt(input, 0), input, by_number(p.mul, input, negative_slope))
 
 
 @overridable
@@ -332,6 +333,13 @@ def celu(input, alpha=1.0, inplace=False):
     tensor([1.])
     """
     return _either(torch_celu, input, inplace, alpha)
+
+
+@composite(method=False, autocast={"cpu": "low"}, out=Out(EXACT))
+def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False, out=None):
+    """relu, or gelu, of beta * input + alpha * (mat1 @ mat2)."""
+    x = registry["addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
+    return write_out("_addmm_activation", out, gelu(x) if use_gelu else registry["relu"](x))
 
 
 @hidden(out=Out(EXPECTED))

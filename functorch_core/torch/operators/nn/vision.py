@@ -12,6 +12,7 @@ from ...dispatch.op import composite, torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...views.memory_order import image, padded
+from ..shape.data import fill_number
 from ..values import aval_of, dt, full_like, like, name_of, np, p, permuted, require_floating, tied, wide
 from .conv import ntuple
 
@@ -132,7 +133,7 @@ def _pad_constant(x, sides, value):
                 "dimension "
                 f"{d} of your input."
             )
-    fill = p.constant(np.asarray(0 if value is None else value).astype(a.dtype))
+    fill = p.constant(np.asarray(0 if value is None else fill_number(value, a.dtype)).astype(a.dtype))
     return p.pad(x, fill, low=tuple(low for low, _ in sides), high=tuple(high for _, high in sides))
 
 

@@ -11,7 +11,7 @@ from ....kernels import subgradients
 from ....transforms.custom import stop_gradient
 from ...dispatch.division import Division
 from ...dispatch.op import composite, torch_op, write_out
-from ...dispatch.slots import Number, Operand, OperandSlot
+from ...dispatch.slots import Bound, Number, Operand, OperandSlot
 from ...dispatch.traits import EXPECTED, Out
 from ...tape.node_names import if_tensor
 from ...tensors import types as _types
@@ -120,7 +120,8 @@ def mul(input: Operand, other: Operand, *, out=None):
     >>> torch.mul(torch.tensor([1., 2.]), 3)
     tensor([3., 6.])
     """
-    return p.mul(*promote(input, other))
+    x, y = (other, input) if number_operand(input) else (input, other)
+    return d.by_number(p.mul, x, y)
 
 
 @torch_op(inplace=True, autocast={"cuda": "widest"}, former=("input value tensor1 tensor2",))
@@ -132,7 +133,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     """
     x, y, z = promote(input, tensor1, tensor2)
     require(x, d.NUMERIC, "addcmul_cpu_out")
-    value = cast(value, x.aval.dtype)
+    value = cast(value, d.scale_dtype(x.aval.dtype))
     return widened(lambda x, y, z: p.add(x, p.mul(_times(y, value), z)))(x, y, z)
 
 
@@ -156,7 +157,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     if result_dtype((tensor1, tensor2)) not in dt.INEXACT:
         raise RuntimeError(_INTEGER_ADDCDIV)
     x, y, z = promote(input, tensor1, tensor2)
-    value = cast(value, x.aval.dtype)
+    value = cast(value, d.scale_dtype(x.aval.dtype))
     return widened(lambda x, y, z: p.add(x, p.div(_times(y, value), z)))(x, y, z)
 
 
@@ -187,7 +188,7 @@ def lerp(input: Tensor, end: Tensor, weight: Operand, *, out=None):
     if not number_operand(weight):
         require_same_dtype(input, weight, OTHER_DTYPE.format("weight"))
     require(input, d.INEXACT, "lerp_kernel_scalar")
-    weight = cast(weight, input.aval.dtype)
+    weight = cast(weight, d.scale_dtype(input.aval.dtype))
     return widened(_lerp)(*broadcast([input, end, weight]))
 
 
@@ -234,9 +235,9 @@ def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
-    x, y = promote(input, other, to_float=rounding_mode is None)
     if rounding_mode is None:
-        return p.div(x, y)
+        return d.by_number(p.div, input, other, to_float=True)
+    x, y = promote(input, other)
     require(x, d.REAL, f"div_{rounding_mode}_cpu")
     return (_floor_divided if rounding_mode == "floor" else widened(_truncated))(x, y)
 
@@ -247,23 +248,20 @@ def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
 def _over(input: Operand, other: Tensor):
     """A number / a tensor: the tensor's reciprocal times the number, which may differ from the quotient in the last
     bit."""
-    number, x = promote(input, other, to_float=True)
-    return p.mul(p.div(like(x, 1), x), number)
+    x = d.to_float(other)
+    return d.by_number(p.mul, p.div(like(x, 1), x), input)
 
 
-true_divide = binary(
-    "true_divide",
-    p.div,
-    "input / other, elementwise.",
-    left=Operand,
-    right=Operand,
-    floats=True,
-    numbers=True,
-    number="shown",
-    node="DivBackward0",
-    in_place="true_divide_.Tensor",
-    example="[1., 2.], [10., 20.] -> [0.1000, 0.1000]",
-)
+@torch_op(inplace=True, number="shown", node="DivBackward0", in_place="true_divide_.Tensor")
+def true_divide(input: Operand, other: Operand, *, out=None):
+    """input / other, elementwise.
+
+    >>> torch.true_divide(torch.tensor([1., 2.]), torch.tensor([10., 20.]))
+    tensor([0.1000, 0.1000])
+    """
+    return d.by_number(p.div, input, other, to_float=True)
+
+
 floor_divide = binary(
     "floor_divide",
     _floor_divided,
@@ -640,7 +638,7 @@ fmin = binary(
     number="taken",
     node=lambda a: None if isinstance(a.min, Tensor) or isinstance(a.max, Tensor) else "ClampBackward1",
 )
-def clamp(input: Tensor, min: Operand = None, max: Operand = None, *, out=None):
+def clamp(input: Tensor, min: Bound = None, max: Bound = None, *, out=None):
     """input moved into [min, max], elementwise; the bounds are numbers, tensors or None.
 
     >>> torch.clamp(torch.tensor([-1., .5, 3.]), 0, 1)
@@ -658,7 +656,7 @@ def clamp(input: Tensor, min: Operand = None, max: Operand = None, *, out=None):
 
 
 @torch_op(inplace=True, out=Out(EXPECTED), number="taken", node=if_tensor("min", "ClampMinBackward1"))
-def clamp_min(input: Tensor, min: Operand, *, out=None):
+def clamp_min(input: Tensor, min: Bound, *, out=None):
     """The larger of input and a bound, elementwise.
 
     >>> torch.clamp_min(torch.tensor([-1., 2.]), 0)
@@ -668,7 +666,7 @@ def clamp_min(input: Tensor, min: Operand, *, out=None):
 
 
 @torch_op(inplace=True, out=Out(EXPECTED), number="taken", node=if_tensor("max", "ClampMaxBackward1"))
-def clamp_max(input: Tensor, max: Operand, *, out=None):
+def clamp_max(input: Tensor, max: Bound, *, out=None):
     """The smaller of input and a bound, elementwise.
 
     >>> torch.clamp_max(torch.tensor([-1., 2.]), 0)

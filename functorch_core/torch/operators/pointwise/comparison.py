@@ -10,13 +10,13 @@ from ....core.warn import warn_once
 from ....kernels import elementwise as ew
 from ....kernels.elementwise import truth
 from ...dispatch.op import composite, torch_op, write_out
-from ...dispatch.slots import Operand
+from ...dispatch.slots import Operand, is_number
 from ...dispatch.traits import EXPECTED, Out
 from ...levels.levels import refuse_dynamic
 from ...tape.meta import NO_ITEM, NO_NONZERO, is_meta, refusal
 from ...tensors import types as _types
 from ...tensors.base import Tensor
-from ...tensors.promotion import broadcast, cast, result_dtype
+from ...tensors.promotion import broadcast, cast, check_held, result_dtype
 from ...tensors.types import scalar_name
 from .. import declaring as d
 from ..declaring import binary, unary
@@ -316,6 +316,20 @@ BYTES = (
 )
 
 
+EASY = {int: (-128, 127), float: (-65504.0, 65504.0)}  # what dtypes of the kind have
+
+
+def _check_choices(*choices):
+    """RuntimeError for a number that the dtype of the result does not have; in half precision it is infinite."""
+    for x in choices:
+        low, high = EASY.get(x.__class__, (0, 0))
+        if low and not low <= x <= high:
+            held = [y if is_number(y) else y._value if y._level is None else y._level for y in choices]
+            dtype = result_dtype(held)
+            if dtype not in d.HALF:
+                check_held(dtype, x)
+
+
 @composite(
     method=False, out=Out("Expected out type to be {found} but got {wanted}", whole=True), without_data=NO_NONZERO
 )
@@ -331,5 +345,7 @@ def where(condition, input=None, other=None, *, out=None):
         return condition.nonzero(as_tuple=True)
     if isinstance(condition, Tensor) and condition._aval.dtype == dt.uint8:
         warn_once(BYTES)
+    if input.__class__ in EASY or other.__class__ in EASY:
+        _check_choices(input, other)
     result = where_of(condition, input, other)
     return result if out is None else write_out("where", out, result)

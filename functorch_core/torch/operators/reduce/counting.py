@@ -44,9 +44,11 @@ def histc(input: Tensor, bins=100, min=0, max=0, *, out=None):
     >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    require(input, d.FLOATS, "histogram_cpu")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    require(input, d.FLOATS, "histogram_cpu")
     x = p.reshape(input, shape=(input.aval.size,))
     low, high = _limits(x, min, max)
     return _counted(x, low, high, bins, like(x, 1))
@@ -54,8 +56,6 @@ def histc(input: Tensor, bins=100, min=0, max=0, *, out=None):
 
 def _limits(x, low, high):
     """The ends of the range: those given, or the data's; one apart where they are equal."""
-    if low > high:
-        raise RuntimeError("torch.histc: max must be larger than min")
     if low != high or not x.aval.size:
         if low == high:
             low, high = low - 1, high + 1

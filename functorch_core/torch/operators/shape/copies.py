@@ -13,7 +13,7 @@ from ....core import dtypes as dt
 from ....core.warn import warn
 from ...dispatch.devices import place, resolve, same
 from ...dispatch.op import composite, torch_op
-from ...dispatch.slots import MaybeTensor, Operand, class_name, is_number, python_number
+from ...dispatch.slots import MaybeTensor, Operand, class_name, is_number
 from ...levels.levels import refuse_batched
 from ...tape.accumulate import AccumulateGrad
 from ...tape.meta import NO_COPY, is_meta
@@ -42,7 +42,7 @@ from ...views.cells import (
 from ...views.memory_order import channels_last_strides, is_channels_last, with_strides
 from ...views.overlap import refuse_partial
 from .creation import like_strides
-from .data import array_of, check_range, finish, finish_later, overflow_of, unspecified
+from .data import fill_number, finish, finish_later, unspecified
 from .data import tensor as tensor_of
 from .legacy_types import LegacyType, legacy_type_named
 from .storage import Storage, UntypedStorage
@@ -360,24 +360,6 @@ def _fill(old: MaybeTensor, value: Operand, shape, dtype):
 @torch_op
 def _zero(old: MaybeTensor, shape, dtype):
     return _over(old, p.full(shape, 0, dtype))
-
-
-def fill_number(value, dtype: np.dtype):
-    """A Python number for a tensor of this dtype; RuntimeError where it does not fit."""
-    value = python_number(value)
-    if isinstance(value, complex) and dtype not in dt.COMPLEX:
-        if value.imag:
-            raise RuntimeError(overflow_of(dtype))
-        return value.real
-    if dtype == dt.bool_:
-        return bool(value)
-    if dtype in dt.INTEGER:
-        try:
-            return array_of(value, dtype).item()
-        except RuntimeError:
-            raise RuntimeError(overflow_of(dtype)) from None
-    check_range(value, dtype)
-    return value
 
 
 def _filled_node(number: int):

@@ -22,18 +22,7 @@ from ...tensors.promotion import broadcast, cast, promote_dtypes, scalar_dtype
 from ...tensors.types import scalar_name
 from ...views.cells import contiguous_strides, layout_of
 from ...views.memory_order import channels_last_strides, dense_strides, with_strides
-from .data import (
-    array_of,
-    cast_array,
-    check_range,
-    data_dtype,
-    finish_later,
-    legacy,
-    overflow_of,
-    require_grad,
-    tensor,
-    unspecified,
-)
+from .data import array_of, cast_array, data_dtype, fill_number, finish_later, legacy, require_grad, tensor, unspecified
 
 # Up to so many elements a factory's zeros and ones are recorded: in a program they cost nothing, where 2 million ones
 # as the gradient that a backward pass starts from are written by NumPy and copied to the device first (relu and its
@@ -115,7 +104,7 @@ def spread(name: str, args: tuple, size) -> tuple[int, ...]:
 def filled(shape: tuple, fill, dtype: np.dtype, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of one repeated number."""
     where = resolve(device)
-    if where.type == "cpu" and math.prod(shape) <= RECORD_LIMIT and fill in (0, 1):
+    if where.type == "cpu" and math.prod(shape) <= RECORD_LIMIT and fill in (0, 1) and fill.__class__ is not complex:
         made = _constant.compute([shape, fill, dtype])
     else:
         check_size(shape, dtype.itemsize)
@@ -138,13 +127,7 @@ def fill_value(fill, dtype: np.dtype):
     """A number as an element of this dtype; errors where it does not fit."""
     if isinstance(fill, Tensor):
         fill = fill.item()
-    if isinstance(fill, complex) and dtype not in dt.COMPLEX and fill.imag:
-        raise RuntimeError(overflow_of(dtype))
-    check_range(fill, dtype)
-    try:
-        return array_of(fill, dtype)
-    except RuntimeError:  # which names the dtype as torch.tensor's does
-        raise RuntimeError(overflow_of(dtype)) from None
+    return array_of(fill_number(fill, dtype), dtype)
 
 
 @torch_op

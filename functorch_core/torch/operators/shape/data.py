@@ -20,11 +20,12 @@ from ....ops.op import strong
 from ....primitives.convert import convert_p
 from ...dispatch.devices import place, resolve
 from ...dispatch.op import composite
+from ...dispatch.slots import python_number
 from ...tape.meta import NO_COPY, is_meta, meta_tensor
 from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor, from_array, new_tensor
-from ...tensors.promotion import converted, promote_dtypes
+from ...tensors.promotion import check_held, converted, promote_dtypes
 from ...tensors.types import scalar_name
 from ...views.bits import bits_of
 from ...views.memory_order import with_strides
@@ -152,28 +153,15 @@ def infer_dtype(leaves: list) -> np.dtype:
     return _types.defaults.dtype.numpy if found is None else found
 
 
-C_NAMES = {
-    "uint8": "uint8_t",
-    "int8": "int8_t",
-    "int16": "int16_t",
-    "int32": "int",
-    "int64": "int64_t",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-}
-
-
-def overflow_of(dtype: np.dtype) -> str:
-    """What is said of a number that the dtype does not have."""
-    return f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name)} without overflow"
-
-
-def check_range(number, dtype: np.dtype):
-    """RuntimeError for a finite real number above the largest of a floating dtype."""
-    if number.__class__ is not complex and dtype in dt.FLOATING and float(dt.finfo(dtype).max) < abs(number) < math.inf:
-        raise RuntimeError(overflow_of(dtype))
+def fill_number(value, dtype: np.dtype):
+    """A Python number for a tensor of this dtype; RuntimeError where it does not fit."""
+    value = python_number(value)
+    check_held(dtype, value)
+    if dtype == dt.bool_:
+        return bool(value)
+    if isinstance(value, complex) and dtype not in dt.COMPLEX:
+        value = value.real
+    return array_of(value, dtype).item() if dtype in dt.INTEGER else value
 
 
 SLOW = (

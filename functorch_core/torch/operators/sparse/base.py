@@ -65,6 +65,7 @@ class Sparse(Tensor):
 
     __module__ = "torch"
     _fields: tuple[str, ...] = ("_what",)
+    _base = None  # the tensor that this one is a view of
     is_meta = property(lambda self: self._what.is_meta)
     _value = property(_refusing("this operation"))
 
@@ -193,6 +194,9 @@ class Sparse(Tensor):
         self.requires_grad = requires_grad
         return self
 
+    def _is_view(self) -> bool:
+        return self._base is not None
+
     def dim(self) -> int:
         """The number of dimensions, sparse and dense."""
         return self.ndim
@@ -277,7 +281,8 @@ class Sparse(Tensor):
 
         return get_item(self, index)
 
-    __setitem__ = _refusing("x[i] = y")
+    def __setitem__(self, index, value):
+        raise TypeError("Cannot assign to a sparse tensor")
 
     def __iter__(self):
         return (self[i] for i in range(len(self)))

@@ -132,7 +132,7 @@ class CompressedTensor(Sparse):
     def _coordinates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each row of values the batch, the row and the column."""
         n, count = math.prod(self._batch()), self._nnz()
-        ends = self._ends._array().reshape(n, -1).astype(np.int64)
+        ends = self._ends._array().reshape(n, self._ends.shape[-1]).astype(np.int64)
         counts = np.diff(ends, axis=1).reshape(-1)
         compressed = np.repeat(np.tile(np.arange(ends.shape[1] - 1), n), counts)
         plain = self._plain._array().reshape(-1).astype(np.int64)

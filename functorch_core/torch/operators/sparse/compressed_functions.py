@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -14,14 +15,14 @@ from . import functions as _coo
 from .base import KINDS, Sparse, rows_of, unsupported, with_rows_added
 from .compressed import BY_BLOCK, BY_ROW, CompressedTensor, compressed
 from .construct import empty_compressed, of_shape
-from .conversions import as_coo, same_places, sparse_mask, to_compressed, transposed
+from .conversions import as_coo, same_places, sparse_mask, to_compressed, to_sparse, transposed
 
 TABLE: dict[str, Callable] = {
     name: _coo.TABLE[name]
     for name in """abs asin asinh atan atanh ceil erf erfinv expm1 floor isinf isnan isneginf isposinf log1p round sgn
         sign signbit sin sinh sqrt tan tanh trunc relu deg2rad rad2deg bool frac neg clone float double half bfloat16
         int long short char byte cfloat cdouble cpu cuda conj conj_physical positive to is_same_size grad
-        backward""".split()
+        backward resolve_conj resolve_neg""".split()
 }
 compressed_op = _coo.declaring_in(TABLE)
 _coo._by_values("angle", True, TABLE)
@@ -96,6 +97,14 @@ def empty_like(x, *, dtype=None, layout=None, device=None, requires_grad=False, 
     """Any values where there are some."""
     _check_same_layout(x, layout)
     made = x._with(registry["zeros_like"](x._what.detach(), dtype=dtype, device=device))
+    return made.requires_grad_(requires_grad)
+
+
+@compressed_op()
+def full_like(x, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """One number where there are values."""
+    _check_same_layout(x, layout)
+    made = x._with(registry["full_like"](x._what.detach(), fill_value, dtype=dtype, device=device))
     return made.requires_grad_(requires_grad)
 
 
@@ -188,6 +197,29 @@ def copy_(x, other, non_blocking=False):
 
 TABLE["sparse_mask"] = sparse_mask
 
+ONLY_CSR = "torch.resize_: Only batched sparse CSR matrices are supported, but got size {}"
+FEWER_COLUMNS = (
+    "torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported. The original number of "
+    "columns is {} while the requested new number of columns is {}."
+)
+
+
+@compressed_op()
+def resize_(x, *size, memory_format=None):
+    """Another shape, with as many values as it has room for; new rows have none."""
+    size = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    if len(size) < 2:
+        raise RuntimeError(ONLY_CSR.format(list(size)))
+    if size[-1] < x.shape[-1]:
+        raise RuntimeError(FEWER_COLUMNS.format(x.shape[-1], size[-1]))
+    batch, rows, known = size[:-2], size[-2], x._ends.shape[-1]
+    nnz = min(x._nnz(), rows * size[-1])
+    ends = x._ends.clone().resize_((*batch, rows + 1))
+    ends[..., min(rows, known - 1) :] = nnz
+    parts = ends, x._plain.clone().resize_((*batch, nnz)), x._what.detach().clone().resize_((*batch, nnz))
+    return x.become(CompressedTensor(*parts, size, x.layout))
+
+
 # ---- sums and products ---------------------------------------------------------------------------
 
 
@@ -266,6 +298,10 @@ def matmul(a, b):
     if (len(sparse) == 2 and layouts & {*BY_BLOCK}) or _types.sparse_coo in layouts:
         kinds = [KINDS[x.layout] for x in (a, b)]
         raise RuntimeError(f"addmm: computation on CPU is not implemented for {kinds[0]} + {kinds[0]} @ {kinds[1]}")
+    if a.ndim == 2 and b.ndim == 1 and a.shape[1] != b.shape[0]:
+        raise RuntimeError(
+            f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})"
+        )
     product = _coo.matmul(as_coo(a), as_coo(b))
     return to_compressed(product, _types.sparse_csr) if isinstance(product, Sparse) else product
 
@@ -298,7 +334,7 @@ def _scaled_sum(input, product, beta, alpha):
     if not isinstance(input, Sparse):
         input = input.expand(product.shape)
     if not beta:
-        return product
+        return to_sparse(product, layout=input.layout) if isinstance(product, Sparse) else product
     if isinstance(product, Sparse) and not isinstance(input, Sparse):
         product = product.to_dense()
     if isinstance(input, CompressedTensor) and isinstance(product, CompressedTensor):
@@ -323,16 +359,28 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
             [0., 4.]])
     """
     _check_sampled(input, mat1, mat2)
+    if not input._batch_dim() and mat1.ndim > 2:
+        input = _repeated(input, mat1.shape[:-2])
     batch, row, column = input._coordinates()
     n, (height, width), inner = len(batch), input.shape[-2:], mat1.shape[-1]
-    left = mat1.reshape(-1, inner).index_select(0, from_array(batch * height + row))
-    right = mat2.transpose(-2, -1).reshape(-1, inner).index_select(0, from_array(batch * width + column))
+    left = mat1.reshape(math.prod(mat1.shape[:-1]), inner).index_select(0, from_array(batch * height + row))
+    right = (
+        mat2.transpose(-2, -1)
+        .reshape(math.prod(mat2.shape[:-2]) * width, inner)
+        .index_select(0, from_array(batch * width + column))
+    )
     values = (left * right).sum(1).reshape(input._what.shape) if n else input._what
     values = values if alpha == 1 else values * alpha
     if beta:
         values = values + (input._what if beta == 1 else input._what * beta)
     made = input._with(values)
     return made if out is None else out.become(made)
+
+
+def _repeated(x: CompressedTensor, batch) -> CompressedTensor:
+    """The same matrix in every place of a batch."""
+    parts = (y.expand(*batch, *y.shape) for y in (x._ends, x._plain, x._what))
+    return CompressedTensor(*parts, (*batch, *x.shape), x.layout)
 
 
 def _check_sampled(input, mat1, mat2):
@@ -354,7 +402,7 @@ def _check_sampled(input, mat1, mat2):
             "sampled_addmm: Expected mat1 and mat2 to have the same batch size, but got "
             f"{list(mat1.shape[:-2])} and {list(mat2.shape[:-2])}"
         )
-    if input.shape[:-2] != mat1.shape[:-2]:
+    if input.shape[:-2] not in ((), mat1.shape[:-2]):
         raise RuntimeError(
             "sampled_addmm: Expected self and mat1 to have the same batch size, but got "
             f"{list(input.shape[:-2])} and {list(mat1.shape[:-2])}"
@@ -424,7 +472,7 @@ def transpose(x, dim0, dim1):
     """Rows and columns exchanged: the same indices and values in the other layout; or two batch dimensions."""
     dim0, dim1 = wrap_dim(dim0, x.ndim), wrap_dim(dim1, x.ndim)
     if dim0 == dim1:
-        return x
+        return _view(x._with(x._what.view_as(x._what)), x)
     if x.dense_dim():
         raise RuntimeError("transpose(): hybrid sparse compressed tensors with dense dimensions are not supported")
     types = _type_of(x, dim0), _type_of(x, dim1)
@@ -434,11 +482,17 @@ def transpose(x, dim0, dim1):
             f"got {dim0}({types[0]}) and {dim1}({types[1]})"
         )
     if types[0] == "Sparse":
-        return transposed(x)
+        return _view(transposed(x), x)
     size = list(x.shape)
     size[dim0], size[dim1] = size[dim1], size[dim0]
     moved = (y.transpose(dim0, dim1) for y in (x._ends, x._plain, x._what))
-    return CompressedTensor(*moved, size, x.layout)
+    return _view(CompressedTensor(*moved, size, x.layout), x)
+
+
+def _view(made: CompressedTensor, x: CompressedTensor) -> CompressedTensor:
+    """What shares its indices and values with a tensor."""
+    made._base = x if x._base is None else x._base
+    return made
 
 
 @compressed_op()
@@ -446,7 +500,7 @@ def t(x):
     """The transposed matrix."""
     if x.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.ndim}D")
-    return transposed(x)
+    return _view(transposed(x), x)
 
 
 @compressed_op()
@@ -463,10 +517,11 @@ def _selected(x: CompressedTensor, dim: int, index: int, view: bool):
     size = [*x.shape[:dim], *x.shape[dim + 1 :]]
     if dim < n:
         parts = (y.select(dim, index) for y in (x._ends, x._plain, x._what))
-        return CompressedTensor(*parts, size, x.layout)
+        made = CompressedTensor(*parts, size, x.layout)
+        return _view(made, x) if view else made
     if dim >= n + 2:
-        values = x._what.select(dim - 1 + len(x._block()), index)
-        return CompressedTensor(x._ends, x._plain, values, size, x.layout)
+        made = CompressedTensor(x._ends, x._plain, x._what.select(dim - 1 + len(x._block()), index), size, x.layout)
+        return _view(made, x) if view else made
     if n:
         raise RuntimeError(
             "select(): selecting sparse dimensions is not supported for batched sparse compressed tensors."

@@ -23,9 +23,10 @@ from ...views.cells import assign, check_writable
 from ..dtype_questions import promote_types, result_type
 from .base import Sparse, rows_of, unsupported, with_rows_added, with_values
 from .conversions import same_places, to_sparse
-from .tensor import SparseTensor, check_joined, coalesce, empty_sparse
+from .tensor import SparseTensor, check_joined, coalesce, empty_sparse, sparse_coo_tensor
 
 TABLE: dict[str, Callable] = {}
+INTO_OUT: set[Callable] = set()  # functions that fill what out= names
 ON_SUMS: set[Callable] = set()  # functions whose in-place form wants a coalesced tensor
 
 
@@ -34,6 +35,8 @@ def dispatch(func, args, kwargs, table=TABLE):
     name = func.__name__
     out = kwargs.get("out")
     found = table.get(name) or table.get(getattr(func, "name", name))
+    if found in INTO_OUT:
+        return found(*args, **kwargs)
     if found is not None:
         result = found(*args, **{k: v for k, v in kwargs.items() if k != "out"})
         return result if out is None else _written(name, out, result)
@@ -127,10 +130,15 @@ for _name in (
     "rad2deg bool frac nan_to_num"
 ).split():
     _by_values(_name, True)
+for _name in "asin asinh atan atanh".split():
+    TABLE[f"arc{_name[1:]}"] = TABLE[_name]
 for _name in (
     "neg clone float double half bfloat16 int long short char byte cfloat cdouble cpu cuda conj conj_physical"
 ).split():
     _by_values(_name, False)
+
+
+TABLE["resolve_conj"] = TABLE["resolve_neg"] = lambda x: x
 
 
 @sparse_op()
@@ -150,7 +158,7 @@ def zero_(x):
 @sparse_op("zeros_like", "empty_like")
 def zeros_like(x, *, dtype=None, layout=None, device=None, memory_format=None, **kwargs):
     """No values; or dense zeros, if that layout is asked for."""
-    if memory_format not in (None, _types.preserve_format) and layout is not _types.strided:
+    if memory_format is not None and layout is not _types.strided:
         raise RuntimeError("memory format option is only supported by strided tensors")
     values = x._what.detach().to(dtype=dtype, device=device)
     if layout is _types.strided:
@@ -159,9 +167,21 @@ def zeros_like(x, *, dtype=None, layout=None, device=None, memory_format=None, *
 
 
 @sparse_op()
-def new(x, *size):
-    """A sparse tensor without values, of no elements if no size is given."""
-    return new_zeros(x, *(size or (0,)))
+def new(x, *args, device=None):
+    """A sparse tensor of indices and values, or of a size without values; of no elements if nothing is given."""
+    if args and isinstance(args[0], Tensor):
+        return sparse_coo_tensor(*args, dtype=x.dtype, device=device)
+    return new_zeros(x, *(args or (0,)), device=device)
+
+
+@sparse_op()
+def zeros(*size, out, requires_grad=False, **kwargs):
+    """A sparse tensor, `out`, without values any more, of another size."""
+    size = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    return out.become(empty_sparse(size, len(size), out._what)).requires_grad_(requires_grad)
+
+
+INTO_OUT.add(zeros)
 
 
 @sparse_op("new_zeros", "new_empty")
@@ -207,6 +227,9 @@ def add(x, other, *, alpha=1):
         dtype = result_type(x, values)
         return with_rows_added(x.to(dtype), other, values.to(dtype))
     if x.sparse_dim() != other.sparse_dim():
+        if not x._nnz() or not other._nnz():
+            there = with_values(other, values) if other._nnz() else x
+            return to(there, promote_types(x.dtype, values.dtype))
         raise RuntimeError(
             "add: expected 'self' and 'other' to have same number of sparse "
             f"dimensions, but got {x.sparse_dim()} and {other.sparse_dim()}"
@@ -495,15 +518,18 @@ def unsqueeze(x, dim):
 def cat(tensors, dim=0):
     """Sparse tensors one after the other along a dimension."""
     if not builtins.all(_is_sparse(x) for x in tensors):
-        raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found")
+        place = next(i for i, x in enumerate(tensors) if not _is_sparse(x))
+        raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {place}.")
     first = tensors[0]
     n, dim = first.sparse_dim(), wrap_dim(dim, first.ndim)
     check_joined(tensors, dim)
     size = list(first.shape)
     size[dim] = builtins.sum(x.shape[dim] for x in tensors)
-    if dim >= n:
-        raise unsupported("torch.cat along a dense dimension")
     starts = np.cumsum([0, *[x.shape[dim] for x in tensors]])
+    if dim >= n:
+        where = registry["cat"]([x._where for x in tensors], 1)
+        values = [_padded(x._what, dim - n + 1, start, size[dim]) for x, start in zip(tensors, starts)]
+        return SparseTensor(where, registry["cat"](values, 0), size, False)
     moved = []
     for x, start in zip(tensors, starts):
         where = x._where._array().copy()
@@ -511,6 +537,13 @@ def cat(tensors, dim=0):
         moved.append(where)
     values = registry["cat"]([x._what for x in tensors], 0)
     return SparseTensor(from_array(np.concatenate(moved, 1)), values, size, False)
+
+
+def _padded(values, dim: int, start: int, size: int):
+    """Values between zeros, so that a dimension has a size."""
+    before, after = ([*values.shape] for _ in range(2))
+    before[dim], after[dim] = start, size - start - values.shape[dim]
+    return registry["cat"]([values.new_zeros(before), values, values.new_zeros(after)], dim)
 
 
 @sparse_op()

@@ -172,7 +172,7 @@ def check_indices(by_row: bool, ends, plain, n_compressed: int, n_plain: int, nn
     if not by_row:
         c, p, dims = "ccol_indices", "row_indices", dims[::-1]
     n = math.prod(ends.shape[:-1])
-    where, other = ends._array().reshape(n, -1), plain._array().reshape(n, -1)
+    where, other = (x._array().reshape(n, x.shape[-1]) for x in (ends, plain))
     need(bool((where[:, :1] == 0).all()), f"`{c}[..., 0] == 0` is not satisfied.")
     need(bool((where[:, -1:] == nnz).all()), f"`{c}[..., -1] == nnz` is not satisfied.")
     counts = np.diff(where, axis=1)

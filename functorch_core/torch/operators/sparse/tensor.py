@@ -165,6 +165,8 @@ def _checked_size(indices: Tensor, values: Tensor, size) -> tuple[int, ...]:
     if size is None:
         size = (*(largest + 1).tolist(), *values.shape[1:])
     size = tuple(size)
+    if math.prod(size) >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
     if len(size) != n + values.ndim - 1:
         raise RuntimeError(DIMS.format(len(size), n, values.ndim - 1))
     if nnz and n and indices._array().min() < 0:
