@@ -93,7 +93,7 @@ class Overridden:
         dispatch = vars(cls).get("__torch_dispatch__")
         if dispatch is _disabled_torch_dispatch_impl:
             cls.__torch_dispatch__ = None
-        elif dispatch is not None and not _is_ours(cls):
+        elif dispatch is not None:
             if getattr(cls.__torch_function__, "__func__", None) is vars(Tensor)["__torch_function__"].__func__:
                 cls.__torch_function__ = _disabled_torch_function_impl
             _dispatching().activate()
@@ -128,7 +128,15 @@ def nowrap_functions() -> set:
 
 
 def _is_ours(cls: type) -> bool:
-    return cls.__module__ == "torch" or cls.__module__.startswith(("functorch_core.", "torch."))
+    if getattr(cls, "__torch_dispatch__", None) is not None:
+        return False
+    return cls.__module__ == "torch" or _is_named_ours(cls)
+
+
+def _is_named_ours(cls: type) -> bool:
+    """Whether a class is of this library by its module; PyTorch's testing utilities, under the shim, are not."""
+    module = cls.__module__
+    return module.startswith(("functorch_core.", "torch.")) and not module.startswith("torch.testing._internal.")
 
 
 Parameter.__torch_function__ = Buffer.__torch_function__ = _disabled_torch_function_impl
@@ -143,8 +151,7 @@ def overrides_of(cls: type):
     if cls is Tensor or found is None or found is _disabled_torch_function_impl:
         return None
     # Our own subclasses (UninitializedBuffer) are not meant to be kept by operations.
-    is_ours = issubclass(cls, Tensor) and cls.__module__.startswith(("functorch_core.", "torch."))
-    return None if is_ours else found
+    return None if issubclass(cls, Tensor) and _is_named_ours(cls) else found
 
 
 _overrides: dict[type, bool] = {}

@@ -6,6 +6,7 @@ printing) is put together in `operators/tensor_class.py`; this module knows noth
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping
 from types import FunctionType
 
@@ -54,6 +55,21 @@ def swap_attributes(a, b):
     of_a, of_b = _dict_of(a), _dict_of(b)
     _set_dict(a, of_b)
     _set_dict(b, of_a)
+
+
+def slots_of(cls: type) -> list[str]:
+    """The names of the slots of a user's class and its bases."""
+    return copyreg._slotnames(cls)
+
+
+def as_instance(tensor: Tensor, cls: type) -> Tensor:
+    """A fresh tensor as an instance of a subclass: the same object, if that has no slots of its own."""
+    if not slots_of(cls):
+        tensor.__class__ = cls
+        return tensor
+    made = _new(cls)
+    _dict_of(made).update(_dict_of(tensor))
+    return made
 
 
 class _UserAttributes(dict):

@@ -357,6 +357,13 @@ def item(self):
     return a._local_scalar_dense.default(self)
 
 
+def _number(kind: type):
+    def number(self):
+        return kind(item(self))
+
+    return number
+
+
 def detach(self):
     """The same memory, without history."""
     return a.detach.default(self)
@@ -552,6 +559,7 @@ FUNCTIONS.update({
 })  # fmt: skip
 TORCH.update((torch.tensor, torch.linalg.vector_norm))
 METHODS.update({"item": item, "detach": detach})
+METHODS.update({f"__{kind.__name__}__": _number(kind) for kind in (bool, float, int, complex)})
 FUNCTIONAL.update(
     {
         "cross_entropy": cross_entropy,

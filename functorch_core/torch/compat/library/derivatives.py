@@ -196,6 +196,13 @@ class DispatchedNode(Node):
             if self.places[name][1]:
                 outs[self.places[name][0]] = g
 
+    def __getattr__(self, name: str):
+        """_saved_self, _saved_result: what the backward needs of the call."""
+        shown = name.removeprefix("_saved_")
+        if shown == name or self.saved is None or shown not in self.saved:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return _Environment(self, [None]).get(shown)
+
     def release(self):
         """Free what is saved."""
         if self.saved:

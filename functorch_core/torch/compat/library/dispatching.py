@@ -78,7 +78,7 @@ def ask(overload: ops.OpOverload, args: tuple, kwargs: dict):
         if not relevant:
             return compute(overload, args, kwargs)
     handlers = "".join([f"  - tensor subclass {cls}\n" for cls in types])
-    raise TypeError(DECLINED.format(name=f"torch._ops.{overload}", handlers=handlers))
+    raise overrides.DeclinedError(DECLINED.format(name=f"torch._ops.{overload}", handlers=handlers))
 
 
 def dispatching_args(args: Sequence, kwargs: dict) -> list[Tensor]:

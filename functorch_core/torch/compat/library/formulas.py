@@ -473,6 +473,15 @@ rule("slice.Tensor",
 )  # fmt: skip
 
 
+rule("select_backward", grad_output=lambda grad, dim, index: a.select.int(grad, dim, index))
+rule("slice_backward",
+    grad_output=lambda grad, dim, start, end, step: a.slice.Tensor(grad, dim, start, end, step),
+)  # fmt: skip
+rule("diagonal_backward",
+    grad_output=lambda grad, offset, dim1, dim2: a.diagonal.default(grad, offset, dim1, dim2),
+)  # fmt: skip
+
+
 def _int_max(end):
     return (1 << 63) - 1 if end is None else end
 

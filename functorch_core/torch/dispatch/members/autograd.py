@@ -294,7 +294,7 @@ class Autograd:
         >>> x.data.requires_grad
         False
         """
-        if self._level is not None:
+        if self._level is not None or self._device is not None:
             return self.detach()
         out = make_alias(self)
         out._view.untracked = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from ....engine.value import settle
-from ...tensors.base import Tensor, new_tensor
+from ...tensors.base import Tensor, as_instance, new_tensor, slots_of
 from ...tensors.types import named
 from ...views.bits import bits_of
 from ...views.cells import Alias, Cell
@@ -24,12 +24,16 @@ class Copying:
                 "module, this may be because of a torch.nn.utils.weight_norm usage, see "
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
-        new = new_tensor(self._kept())
-        new.__class__ = type(self)
+        new = as_instance(new_tensor(self._kept()), type(self))
         new._strides = self._strides
+        if self._device is not None:
+            new._device = self._device
         if self._view is not None and not any(bits_of(self)):  # a copy of a conjugate is none
             new._view = Alias(copied_cell(self._view.cell, memo), self._view.chain, None)
         new.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items()})
+        for name in slots_of(type(self)):
+            if hasattr(self, name):
+                setattr(new, name, copy.deepcopy(getattr(self, name), memo))
         if self._is_inference:
             new._is_inference = True
         if self.requires_grad:

@@ -19,7 +19,7 @@ from ...tape.meta import NO_COPY, is_meta
 from ...tape.modes import state
 from ...tensors import types as _types
 from ...tensors.active import active
-from ...tensors.base import Tensor, from_array, new_tensor
+from ...tensors.base import Tensor, as_instance, from_array, new_tensor
 from ...tensors.promotion import BROADCAST_MESSAGE, cast
 from ...tensors.promotion import converted as converted_value
 from ...tensors.types import scalar_name
@@ -266,8 +266,7 @@ def as_subclass(self, cls):
         out = new_tensor(self._read(), self._ge)
         alias = share(self)
         out._view = Alias(alias.cell, alias.chain, *based_on(self, alias))
-    out.__class__ = cls
-    return out
+    return as_instance(out, cls)
 
 
 # ---- copy_, fill_, zero_ -------------------------------------------------------------------------
