@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import collections
 import importlib
-import importlib.util
 import json
 import os
 import re
@@ -46,9 +45,11 @@ def pytest_configure():
         importlib.import_module("torch.utils._cxx_pytree")
     except ImportError:  # it is made of optree
         sys.modules["torch.utils._cxx_pytree"] = importlib.import_module("torch.utils._pytree")
-    if importlib.util.find_spec("torch._custom_op") is None:  # which later wheels do not have
+    try:
+        importlib.import_module("torch._custom_op.functional")
+    except ImportError:  # which later wheels do not have
         for name in ("torch._custom_op", "torch._custom_op.functional"):
-            sys.modules[name] = types.ModuleType(name)
+            sys.modules.setdefault(name, types.ModuleType(name))
         sys.modules["torch._custom_op.functional"].register_functional_op = None
     _provide(f"{utilities}.common_nn", new_module_tests=lambda module: module.get_new_module_tests())
 

@@ -195,3 +195,19 @@ def test_dictionaries_of_tensors():
         return [*found, len(table), table.get(y), table.pop(y), len(table)]
 
     both(program)
+
+
+def test_a_class_with_memory_that_leaves_operators_to_its_base():
+    def program(face):
+        names = []
+
+        class Told(face.Tensor):
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                names.append(str(func))
+                return super().__torch_dispatch__(func, types, args, kwargs)
+
+        x = face.Tensor._make_subclass(Told, face.ones(2, 3))
+        return rounded((x * 2).exp()), x.sum().item(), names
+
+    both(program)

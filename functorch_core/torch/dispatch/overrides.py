@@ -52,8 +52,9 @@ def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
 
 
 def _disabled_torch_dispatch_impl(func, types, args=(), kwargs=None):
-    """As a class's __torch_dispatch__: operators are not dispatched to it."""
-    return func(*args, **(kwargs or {}))
+    """As a class's __torch_dispatch__: operators are not dispatched to it. Called by one, it computes."""
+    with _dispatching().computing():
+        return func(*args, **(kwargs or {}))
 
 
 _disabled_torch_dispatch_impl.__module__ = "torch._C"
@@ -66,6 +67,8 @@ def _dispatching():
 
 class Overridden:
     """Members of Tensor by which its subclasses override."""
+
+    __torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
 
     @staticmethod
     def _make_subclass(cls, data, require_grad=False, **kwargs):
@@ -128,7 +131,7 @@ def nowrap_functions() -> set:
 
 
 def _is_ours(cls: type) -> bool:
-    if getattr(cls, "__torch_dispatch__", None) is not None:
+    if getattr(cls, "__torch_dispatch__", None) not in (None, _disabled_torch_dispatch_impl):
         return False
     return cls.__module__ == "torch" or _is_named_ours(cls)
 

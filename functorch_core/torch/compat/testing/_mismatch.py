@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...dispatch.members.elements import item_by_item
 from ...tensors.base import Tensor
 from ...tensors.promotion import promote_dtypes
 from ...tensors.types import dtype
@@ -61,15 +62,9 @@ def _common(actual: Tensor, expected: Tensor) -> tuple[np.ndarray, np.ndarray]:
     return a.astype(dtype), e.astype(dtype)
 
 
-def _item_by_item(tensor) -> np.ndarray:
-    """The elements of a wrapper, which its class alone can tell."""
-    flat = tensor.detach().reshape(-1)
-    return np.array([flat[i].item() for i in range(tensor.numel())], tensor.dtype.numpy).reshape(tuple(tensor.shape))
-
-
 def _wide(tensor: Tensor) -> np.ndarray:
     """The elements in a type that holds them exactly."""
-    array = tensor.detach()._array() if tensor._device is None else _item_by_item(tensor)
+    array = tensor.detach()._array() if tensor._device is None else item_by_item(tensor)
     if tensor.dtype.is_floating_point:
         return array.astype(np.float64)
     return array.astype(np.complex128) if tensor.dtype.is_complex else array

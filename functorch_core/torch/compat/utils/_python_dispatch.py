@@ -6,6 +6,7 @@ from ..._missing import getter as _getter
 from ..library import decompositions, formulas  # noqa: F401  which declare them
 from ..library import dispatching as _dispatching
 from ..library.calls import activate
+from ..library.dispatching import computing  # noqa: F401  what a class without __torch_dispatch__ does
 from ..library.wrappers import make_wrapper  # noqa: F401  Tensor._make_wrapper_subclass
 
 __getattr__ = _getter(__name__)
@@ -85,6 +86,11 @@ def _pop_mode_temporarily():
         yield saved[-1]
     finally:
         _dispatching.state.modes = saved
+
+
+def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
+    """Whether a mode is on."""
+    return bool(_dispatching.state.modes)
 
 
 def _get_current_dispatch_mode():

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...dispatch.members.elements import item_by_item
 from ...levels.forward_ad import dual_level, make_dual, unpack_dual
 from ...tape.backward import grad
 from ...tape.modes import grad_mode
@@ -42,6 +43,8 @@ def is_inexact(x) -> bool:
 def array_of(x: Tensor) -> np.ndarray:
     """A copy of the elements of a tensor."""
     x = x.detach()
+    if x._device is not None:
+        return item_by_item(x)
     return np.array((x.to_dense() if x.is_sparse else x).numpy(force=True))
 
 
