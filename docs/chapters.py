@@ -60,7 +60,7 @@ CHAPTERS: dict[str, tuple[str, str]] = {
     "torch.monitor": ("torch.monitor", ""),
     "torch.signal": ("torch.signal", ""),
     "torch.special": ("torch.special", ""),
-    "torch.overrides": ("torch.overrides", "`__torch_function__`; no `__torch_dispatch__`"),
+    "torch.overrides": ("torch.overrides", "`__torch_function__`"),
     "torch.package": ("torch.package", ""),
     "torch.profiler": ("torch.profiler", ""),
     "torch.nn.init": ("torch.nn.init", ""),

@@ -18,7 +18,7 @@ def converted(param: Parameter, fn: Callable, place: str) -> Parameter:
     grad = param.grad
     with no_grad():
         new = fn(param)
-    if switches.get_swap_module_params_on_conversion():
+    if switches.get_swap_module_params_on_conversion() or (new is not param and new._device is not None):
         _swap(param, Parameter(new, param.requires_grad), place)
     elif new is not param or switches.get_overwrite_module_params_on_conversion():
         param = _replaced(param, new)

@@ -21,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import types
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,12 @@ def pytest_configure():
         importlib.import_module("torch.utils._cxx_pytree")
     except ImportError:  # it is made of optree
         sys.modules["torch.utils._cxx_pytree"] = importlib.import_module("torch.utils._pytree")
+    try:
+        importlib.import_module("torch._custom_op.functional")
+    except ImportError:  # which later wheels do not have
+        for name in ("torch._custom_op", "torch._custom_op.functional"):
+            sys.modules.setdefault(name, types.ModuleType(name))
+        sys.modules["torch._custom_op.functional"].register_functional_op = None
     _provide(f"{utilities}.common_nn", new_module_tests=lambda module: module.get_new_module_tests())
 
 

@@ -8,6 +8,7 @@ test for None per call. Members of Tensor that are no ops are exchanged for such
 from __future__ import annotations
 
 import functools
+import importlib
 import threading
 
 from ...core.warn import warn
@@ -51,26 +52,23 @@ def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
 
 
 def _disabled_torch_dispatch_impl(func, types, args=(), kwargs=None):
-    """As a class's __torch_dispatch__: nothing is dispatched, which nothing is here."""
-    return func(*args, **(kwargs or {}))
+    """As a class's __torch_dispatch__: operators are not dispatched to it. Called by one, it computes."""
+    with _dispatching().computing():
+        return func(*args, **(kwargs or {}))
 
 
 _disabled_torch_dispatch_impl.__module__ = "torch._C"
-NO_DISPATCH = (
-    "{name}.__torch_dispatch__: operators are not dispatched by functorch-core, it would never be called. "
-    "__torch_function__ is: of a class, or of a torch.overrides.TorchFunctionMode"
-)
 
 
-def _refuse_dispatch(cls: type, func):
-    """NotImplementedError for an op on a tensor whose class wants to be given operators."""
-    name = getattr(func, "__name__", "")
-    if getattr(cls, "__torch_dispatch__", None) is not None and (name in registry or name.rstrip("_") in registry):
-        raise NotImplementedError(f"torch.{name} of {cls.__name__}: " + NO_DISPATCH.format(name=cls.__name__))
+def _dispatching():
+    """The module of what dispatches, loaded for the first class that does."""
+    return importlib.import_module("functorch_core.torch.utils._python_dispatch")
 
 
 class Overridden:
     """Members of Tensor by which its subclasses override."""
+
+    __torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
 
     @staticmethod
     def _make_subclass(cls, data, require_grad=False, **kwargs):
@@ -80,15 +78,12 @@ class Overridden:
 
     @staticmethod
     def _make_wrapper_subclass(cls, *args, **kwargs):
-        """Raises: a tensor without memory lives by its __torch_dispatch__."""
-        raise NotImplementedError(
-            f"torch.Tensor._make_wrapper_subclass({cls.__name__}, ...): " + NO_DISPATCH.format(name=cls.__name__)
-        )
+        """An instance of a subclass without memory, which lives by its __torch_dispatch__."""
+        return _dispatching().make_wrapper(cls, *args, **kwargs)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         """Call the function on plain tensors; tensors among the results become this subclass."""
-        _refuse_dispatch(cls, func)
         if not all(issubclass(cls, t) for t in types):
             return NotImplemented
         with DisableTorchFunctionSubclass():
@@ -101,8 +96,10 @@ class Overridden:
         dispatch = vars(cls).get("__torch_dispatch__")
         if dispatch is _disabled_torch_dispatch_impl:
             cls.__torch_dispatch__ = None
-        elif dispatch is not None and vars(cls).get("__torch_function__") is _disabled_torch_function_impl:
-            del cls.__torch_function__  # what is inherited refuses
+        elif dispatch is not None:
+            if getattr(cls.__torch_function__, "__func__", None) is vars(Tensor)["__torch_function__"].__func__:
+                cls.__torch_function__ = _disabled_torch_function_impl
+            _dispatching().activate()
         if overrides_of(cls) is not None and not _is_ours(cls):  # ours activate when there is one
             activate()
             _let_attributes_ask(cls)
@@ -134,7 +131,15 @@ def nowrap_functions() -> set:
 
 
 def _is_ours(cls: type) -> bool:
-    return cls.__module__ == "torch" or cls.__module__.startswith(("functorch_core.", "torch."))
+    if getattr(cls, "__torch_dispatch__", None) not in (None, _disabled_torch_dispatch_impl):
+        return False
+    return cls.__module__ == "torch" or _is_named_ours(cls)
+
+
+def _is_named_ours(cls: type) -> bool:
+    """Whether a class is of this library by its module; PyTorch's testing utilities, under the shim, are not."""
+    module = cls.__module__
+    return module.startswith(("functorch_core.", "torch.")) and not module.startswith("torch.testing._internal.")
 
 
 Parameter.__torch_function__ = Buffer.__torch_function__ = _disabled_torch_function_impl
@@ -149,8 +154,7 @@ def overrides_of(cls: type):
     if cls is Tensor or found is None or found is _disabled_torch_function_impl:
         return None
     # Our own subclasses (UninitializedBuffer) are not meant to be kept by operations.
-    is_ours = issubclass(cls, Tensor) and cls.__module__.startswith(("functorch_core.", "torch."))
-    return None if is_ours else found
+    return None if issubclass(cls, Tensor) and _is_named_ours(cls) else found
 
 
 _overrides: dict[type, bool] = {}
@@ -192,20 +196,32 @@ class _Dispatcher:
 
     def __init__(self):
         self.exchanged = {}  # name -> member of Tensor that one that asks has taken the place of
+        self.below = None  # compat/library/dispatching.py, from the first class or mode with __torch_dispatch__ on
 
     def applies(self, op, args, kwargs) -> bool:
         """Whether a mode is on, an argument overrides, or calls are observed."""
         if active.observer is not None and active.observer.takes(op):
             return True
-        if not state.everything:
-            return False
-        return bool(state.modes) or bool(overriding_args(args, kwargs))
+        if self.below is not None and self.below.applies(args, kwargs):
+            return True
+        return _is_overridden(args, kwargs)
+
+    def dispatches(self, *tensors) -> bool:
+        """Whether operators on tensors go to a __torch_dispatch__."""
+        return self.below is not None and self.below.applies(tensors, {})
 
     def handle(self, op, args, kwargs):
         """What the modes and arguments make of the call."""
         if active.observer is not None and active.observer.takes(op):
             return active.observer.call(op, args, kwargs)
+        if self.below is not None and not _is_overridden(args, kwargs):
+            return self.below.call(op, args, kwargs)
         return handle(op, overriding_args(args, kwargs), args, kwargs)
+
+
+def _is_overridden(args, kwargs) -> bool:
+    """Whether a mode is on or an argument overrides."""
+    return state.everything and (bool(state.modes) or bool(overriding_args(args, kwargs)))
 
 
 def handle(func, relevant: list, args, kwargs):

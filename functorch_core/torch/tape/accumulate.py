@@ -28,6 +28,8 @@ def total(a, b, create_graph: bool):
     """The sum of two gradients: on the tape if it is on."""
     if create_graph or a._level is not None or b._level is not None:
         return b + a if a.is_sparse else a + b  # sparse + dense does not exist
+    if active.overrides is not None and active.overrides.dispatches(a, b):
+        return a + b
     x = a._value if a._view is None else a._read()
     y = b._value if b._view is None else b._read()
     if x.aval is not y.aval:
@@ -123,6 +125,9 @@ UNFOLLOWED = (Unfollowed(), 0)
 
 def accumulate_into(leaf, grad, create_graph: bool):
     """leaf.grad += grad: in place if nobody differentiates it, a new tensor otherwise."""
+    if active.overrides is not None and active.overrides.dispatches(grad, leaf):
+        leaf._grad = grad.detach() if leaf._grad is None else leaf._grad + grad
+        return
     old = leaf._grad
     if grad.dtype is not leaf.dtype:
         grad = grad.to(leaf.dtype)
@@ -154,7 +159,7 @@ def _forget_gradient(leaf: weakref.ref):
 
 def own_copy(grad, create_graph: bool):
     """A tensor of its own for `.grad`: the user may hold the one that came."""
-    if grad._level is not None:
+    if grad._level is not None or grad._device is not None:
         return grad
     return new_tensor(grad._kept(), grad._ge if create_graph else None)
 

@@ -35,6 +35,11 @@ NO_NONZERO = (
     "a correct data-independent implementation does not exist: how many elements are "
     "not zero depends on the elements, and tensors on the meta device have none.",
 )
+WRAPPED = "__torch_dispatch__"  # the data of what has none, and is no tensor on the meta device
+UNDISPATCHED = (
+    "{name} of a tensor whose class has __torch_dispatch__ is not implemented by functorch-core: which operators of "
+    "torch.ops.aten it is made of is not known"
+)
 NO_COPY = (NoData, NO_DATA)
 
 
@@ -45,6 +50,13 @@ def without_data(a: Aval) -> Value:
     """A value of this aval that has no data."""
     active.meets_meta = active.rewrites = True
     return absent(a)
+
+
+def wrapped_value(a: Aval) -> Value:
+    """A value of this aval that is the class's of its tensor to know."""
+    value = absent(a)
+    value.data = WRAPPED
+    return value
 
 
 def meta_tensor(shape: Sequence[int], dtype: np.dtype) -> Tensor:
@@ -58,7 +70,7 @@ def is_meta(tensor: Tensor) -> bool:
     >>> torch.empty(2, device="meta").is_meta
     True
     """
-    return is_absent(tensor._value)
+    return is_absent(tensor._value) and tensor._device is None
 
 
 def is_readable(tensor: Tensor) -> bool:
@@ -100,6 +112,8 @@ def on_device_of(tensor: Tensor, new: Tensor) -> Tensor:
 def check_devices(unit: Unit, operands: Sequence):
     """RuntimeError where tensors with data and tensors without meet, unless the former are 0-d."""
     name = unit.name.removesuffix("_backward")
+    if any([getattr(x, "data", None) is WRAPPED for x in operands]):
+        raise NotImplementedError(UNDISPATCHED.format(name=name))
     rule = declared[name].devices if name in declared else "moved" if name == "CopySlices" else "scalars"
     values = [x for x in operands if x.__class__ is Value and (x.aval.ndim or is_absent(x) or rule == "same")]
     first = values[0]

@@ -32,6 +32,7 @@ OWN_STATE = frozenset(
         "_hooks",
         "_retains_grad",
         "_is_inference",
+        "_device",
     }
 )
 
@@ -116,6 +117,7 @@ class Tensor(_Instance):
     _retains_grad = False
     _hooks = None
     _born = 0
+    _device = None  # of a wrapper, whose class says by __torch_dispatch__ what it is made of
     __module__ = "torch"
 
     @property

@@ -23,7 +23,7 @@ from ...engine.at_once import host_array, value_of
 from ...engine.recorder import computes_at_once
 from ..tape.accumulate import UNFOLLOWED
 from ..tape.apply import GraphOp, apply, apply_to
-from ..tape.meta import is_off_tape_on_meta, on_device_of
+from ..tape.meta import UNDISPATCHED, is_off_tape_on_meta, on_device_of
 from ..tape.modes import state
 from ..tape.node_chains import chain_of_box
 from ..tape.node_names import Call, rename
@@ -444,6 +444,8 @@ def index_map(lens: Lens, shape: tuple[int, ...]) -> np.ndarray:
 def share(tensor: Tensor) -> Alias:
     """The tensor's alias; an unshared tensor gets a cell of its own first."""
     if tensor._view is None:
+        if tensor._device is not None:
+            raise NotImplementedError(UNDISPATCHED.format(name="a view"))
         born = active.levels.birth(tensor) if active.births else 0
         cell = Cell(tensor._value, tensor._own_version, tensor._strides, born)
         alias = tensor._view = Alias(cell, (), None)

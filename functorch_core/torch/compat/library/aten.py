@@ -16,6 +16,7 @@ import functorch_core.torch as torch
 from ..._missing import _missing_function
 from ...operators.method_functions import _softmax_backward_data
 from ...tape.node_names import rename
+from .backward_operators import OWN as BACKWARD
 
 SPACES = ("linalg", "fft", "special")
 # Of torch.nn.functional, with arguments of their own there.
@@ -217,6 +218,7 @@ def _method(name: str):
 
 
 OWN = {
+    **BACKWARD,
     **{
         f.__name__: f
         for f in (

@@ -12,8 +12,10 @@ from collections.abc import Callable
 
 from ..._missing import MESSAGE, MissingAttribute
 from ...dispatch.op import TorchOp
+from ...tensors.active import active
 from .aten import find
 from .custom_ops import operators
+from .overloads import schema_of
 
 loaded_libraries: set[str] = set()
 
@@ -43,6 +45,9 @@ class OpOverload:
         self.__doc__, self.tags = packet.__doc__, []
 
     def __call__(self, /, *args, **kwargs):
+        below = None if active.overrides is None else active.overrides.below
+        if below is not None and below.applies(args, kwargs):
+            return below.call_overload(self, args, kwargs)
         return self.overloadpacket(*args, **kwargs)
 
     def __repr__(self):
@@ -61,6 +66,8 @@ class OpOverload:
 
     @property
     def _schema(self):
+        if self.namespace == "aten" and (found := schema_of(self._opname, self._overloadname)) is not None:
+            return found
         schema = getattr(self.overloadpacket._function, "schema", None)
         if schema is None:
             raise MissingAttribute(MESSAGE.format(name=f"torch.ops.{self}._schema"))

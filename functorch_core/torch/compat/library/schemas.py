@@ -35,7 +35,7 @@ class Schema:
     """A parsed schema; printing it gives its text."""
 
     def __init__(self, qualname: str, text: str):
-        signature, arrow, self.result = text.partition("->")
+        signature, arrow, self.result = text.rpartition("->")
         head, _, arguments = signature.partition("(")
         if not arrow or not arguments.rstrip().endswith(")"):
             raise RuntimeError(
@@ -88,6 +88,8 @@ class Schema:
 
 def _is_default(value, argument: Argument) -> bool:
     default = argument.default
+    if value.__class__ is list and default.__class__ is int and argument.type.endswith("]"):
+        return set(value) == {default}
     return value is default or type(value) is type(default) and value == default
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd, ForkingPickler
 
@@ -89,3 +90,27 @@ def init_reductions():
     for cls in (Tensor, Parameter):
         ForkingPickler.register(cls, reduce_for_sending)
     ForkingPickler.register(File, lambda file: (_file_from, (DupFd(file.descriptor), file.size)))
+
+
+class StorageWeakRef:
+    """A weak reference to a storage, which equals another of the same.
+
+    >>> storage = torch.ones(2).untyped_storage()
+    >>> StorageWeakRef(storage) == StorageWeakRef(storage), StorageWeakRef(storage).expired()
+    (True, False)
+    """
+
+    __slots__ = ("cdata", "_cell")
+
+    def __init__(self, storage):
+        self.cdata, self._cell = id(storage._cell), weakref.ref(storage._cell)
+
+    def expired(self) -> bool:
+        """Whether the storage is gone."""
+        return self._cell() is None
+
+    def __hash__(self):
+        return self.cdata
+
+    def __eq__(self, other):
+        return self is other or isinstance(other, StorageWeakRef) and self.cdata == other.cdata

@@ -8,6 +8,7 @@ import traceback
 
 from ... import sparse_compressed_tensor, sparse_coo_tensor
 from ...dispatch.parameter import Parameter
+from ...tensors.base import Tensor
 from ...tensors.types import by_name, sparse_coo
 from ...tensors.types import device as _device
 from ..devices.cuda import current_device
@@ -36,6 +37,12 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
     tensor = on_meta(dtype, size, stride)
     tensor.requires_grad = requires_grad
     return tensor
+
+
+def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, device, requires_grad):
+    return Tensor._make_wrapper_subclass(
+        cls, size, stride, storage_offset, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
 def _dtype_of(storage):

@@ -35,7 +35,7 @@ from .skipping import unless_skipped
 def describe(obj):
     """How the checkpoint writer is to save an object; None leaves it to pickle."""
     if isinstance(obj, Tensor):
-        if type(obj).__reduce_ex__ is not Tensor.__reduce_ex__:
+        if type(obj).__reduce_ex__ is not Tensor.__reduce_ex__ or obj._device is not None:
             return None
         if type(obj) is Parameter:
             return ParameterSpec(_tensor_spec(obj), obj.requires_grad, attributes=attributes_of(obj))
@@ -238,6 +238,8 @@ def reduce_tensor(tensor: Tensor):
         if attributes:
             return _utils._rebuild_parameter_with_state, (data, tensor.requires_grad, OrderedDict(), attributes)
         return _utils._rebuild_parameter, (data, tensor.requires_grad, OrderedDict())
+    if tensor._device is not None:
+        return _reduce_wrapper(tensor)
     function, arguments = _reduce_plain(tensor)
     if plain and not attributes:
         return function, arguments
@@ -245,6 +247,16 @@ def reduce_tensor(tensor: Tensor):
     if cls in (Tensor, Buffer) and not pickles_name_torch():
         cls = cls.__name__  # pickle could not import it by the module it names
     return _utils._rebuild_from_type_v2, (function, cls, arguments, attributes or {})
+
+
+def _reduce_wrapper(tensor: Tensor):
+    """The same of a tensor whose class says what it is made of: its attributes are all there is."""
+    from . import rebuilders as _utils
+
+    layout = tuple(tensor.shape), tensor.stride(), tensor.storage_offset(), tensor.layout, tensor.device
+    arguments = (type(tensor), tensor.dtype, *layout, tensor.requires_grad)
+    state = attributes_of(tensor) or {}
+    return _utils._rebuild_from_type_v2, (_utils._rebuild_wrapper_subclass, type(tensor), arguments, state)
 
 
 def _reduce_plain(tensor: Tensor) -> tuple:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...dispatch.members.elements import item_by_item
 from ...tensors.base import Tensor
 from ...tensors.promotion import promote_dtypes
 from ...tensors.types import dtype
@@ -63,7 +64,7 @@ def _common(actual: Tensor, expected: Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 def _wide(tensor: Tensor) -> np.ndarray:
     """The elements in a type that holds them exactly."""
-    array = tensor.detach()._array()
+    array = tensor.detach()._array() if tensor._device is None else item_by_item(tensor)
     if tensor.dtype.is_floating_point:
         return array.astype(np.float64)
     return array.astype(np.complex128) if tensor.dtype.is_complex else array

@@ -153,7 +153,7 @@ class Attributes:
             platform = getattr(xla.device_of(value.data), "platform", "cpu")
             if platform != "cpu":
                 return _types.device(platform, xla.device_of(value.data).id)
-        return META if value.recording is ABSENT else _types.CPU
+        return (self._device or META) if value.recording is ABSENT else _types.CPU
 
     @property
     def is_cpu(self) -> bool:

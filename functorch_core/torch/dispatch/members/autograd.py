@@ -320,6 +320,7 @@ class Autograd:
         """
         if self._level is not None:
             _levels.refuse_batched(self, "accessing `data` under vmap transform is not allowed")
+        if self._level is not None or self._device is not None:
             return self.detach()
         out = make_alias(self)
         out._view.untracked = True

@@ -27,6 +27,8 @@ class Copying:
             )
         new = of_class(new_tensor(self._kept()), type(self))
         new._strides = self._strides
+        if self._device is not None:
+            new._device = self._device
         if self._view is not None and not any(bits_of(self)):  # a copy of a conjugate is none
             new._view = Alias(copied_cell(self._view.cell, memo), self._view.chain, None)
         new.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items()})

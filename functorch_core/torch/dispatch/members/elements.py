@@ -160,6 +160,8 @@ class Elements:
             return f"tensor({self._value})"
         if active.distributed is not None and active.distributed.is_one(self):
             return active.distributed.describe(self)
+        if tensor_contents is not None or self._device is not None:
+            return self._described(tensor_contents)
         place = self.device
         return _printing.format_tensor(
             None if is_meta(self) else _concrete(self, "repr"),
@@ -172,6 +174,15 @@ class Elements:
             size=self.shape,
         )
 
+    def _described(self, contents: str | None) -> str:
+        """What is printed of a wrapper, and of a class that tells its contents."""
+        history = f", grad_fn=<{self._name_of_history()}>" if not self.is_leaf else ""
+        history = history or (", requires_grad=True" if self.requires_grad else "")
+        contents = "..." if contents is None else contents
+        device = "" if self.device.type == "cpu" else f", device='{self.device}'"
+        shown = f"{type(self).__name__}({contents}{device}{history})"
+        return f"Parameter({shown})" if isinstance(self, Parameter) else shown
+
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
@@ -181,6 +192,12 @@ class Elements:
 
     def __hash__(self) -> int:
         return id(self)  # not object's, which is another number: sets of tensors are in PyTorch's order
+
+
+def item_by_item(tensor: Tensor) -> np.ndarray:
+    """The elements of a wrapper, which its class alone can tell."""
+    flat = tensor.detach().reshape(-1)
+    return np.array([flat[i].item() for i in range(tensor.numel())], tensor._aval.dtype).reshape(tuple(tensor.shape))
 
 
 def _concrete(tensor: Tensor, what: str) -> np.ndarray:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...dispatch.members.elements import item_by_item
 from ...levels.forward_ad import dual_level, make_dual, unpack_dual
 from ...tape.backward import grad
 from ...tape.modes import grad_mode
@@ -47,6 +48,8 @@ def is_strided(x: Tensor) -> bool:
 def array_of(x: Tensor) -> np.ndarray:
     """A copy of the elements of a tensor. (Not by numpy(): to share memory is a change that views would follow.)"""
     x = x.detach()
+    if x._device is not None:
+        return item_by_item(x)
     return np.array((x if is_strided(x) else x.to_dense())._array())
 
 

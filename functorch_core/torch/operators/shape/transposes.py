@@ -45,6 +45,8 @@ class Transposes:
         """
         if self.ndim != 2:
             warn(REVERSED)
+        if self._device is not None:
+            return self.permute(*reversed(range(self.ndim)))
         return make_view(self, Lens("permute", (tuple(reversed(range(self.ndim))),)))
 
     @property
