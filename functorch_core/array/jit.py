@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
 import weakref
@@ -63,6 +64,7 @@ class Signature:
         "program",
         "out_avals",
         "device",
+        "elsewhere",
         "donate",
         "single",
         "name",
@@ -81,9 +83,20 @@ class Signature:
         self.mesh = meshes_in(self.graph)  # that its constraints name
         self.single = self.out_tree == tree.structure(0)
         self.program = self.device = None
+        self.elsewhere: dict[object, Signature] = {}  # the same graph for other devices
         self.calls = 0  # that were not known
         self.why = f"first call of jit({name}) with these avals"
         self.noted: list = []  # tensors it closes over, whose numbers are in the graph: (tensor, its value)
+
+    def on(self, device) -> Signature:
+        """What runs on a device: this, or its like whose program is compiled for that device."""
+        if self.device is None or self.device is device:
+            return self
+        if device not in self.elsewhere:
+            other = self.elsewhere[device] = copy.copy(self)
+            other.program, other.device, other.calls, other.elsewhere = None, device, 0, {}
+            other.why = f"first call of jit({self.name}) with data on {device}"
+        return self.elsewhere[device]
 
     def compile(self, device=None):
         """The program, compiled at the first call."""
@@ -102,12 +115,12 @@ class Signature:
                 outs = evaluate(self.graph, values)
             return self.out_tree.unflatten([wrap(from_numpy(o)) for o in outs])
         if self.program is None:
-            self.compile(_device_of(values))
+            self.compile(device_of(values))
         return self.result([to_buffer(value, self.device) for value in values])
 
     def checked(self, values: Sequence[Value]):
         """The result, by the compiled program; FloatingPointError if it has a NaN."""
-        program = self.program or self.compile(_device_of(values))
+        program = self.program or self.compile(device_of(values))
         args = [np.array(to_numpy(v)) for v in values]  # copies: an input may be donated
         outs = program([to_buffer(v, self.device) for v in values])
         check_nans(self.graph, self.name, args, outs)
@@ -142,12 +155,14 @@ def note(noted: Sequence):
         builder = builder.parent
 
 
-def _device_of(values):
+def device_of(values: Sequence[Value]):
+    """The device that values ask for: one that is not the default, if any lies on one."""
+    default = xla.default_device()
     for value in values:
         data = getattr(value, "data", None)
-        if isinstance(data, xla.Buffer):
-            return xla.device_of(data)
-    return xla.default_device()
+        if isinstance(data, xla.Buffer) and (device := xla.device_of(data)) is not default:
+            return device
+    return default
 
 
 functions: weakref.WeakSet[Jitted] = weakref.WeakSet()  # all that fc.jit made
@@ -175,6 +190,7 @@ class Jitted:
         settings.donates |= self.donates
         # avals of one or two Arrays -> (execute, its result handlers, aval of the only result)
         self.fast: dict[Aval | tuple[Aval, Aval], tuple] = {}
+        self.fast_on: dict[tuple[Aval, ...], object] = {}  # the device of each, the last that was called on
         self.known: list[Callable] = []  # other calls, see known_call
         self._signatures: dict[tuple, Signature] = {}
         self.followed: dict[tuple, object] = {}  # kept for `Followed.through`
@@ -202,6 +218,7 @@ class Jitted:
         mesh = self.on_mesh.mesh_for(signature, values)
         if mesh is not None:
             return self.on_mesh.call(signature, mesh, values)
+        signature = signature.on(device_of(values))
         result = signature(values)
         if signature.program is not None and settings.direct and not signature.noted:
             self._remember(signature, args, kwargs, leaves, treedef)
@@ -220,6 +237,7 @@ class Jitted:
             and all(a.__class__ is Array for a in args)
         ):
             kinds = signature.kinds
+            self.fast_on[kinds] = signature.device
             self.fast[kinds if len(kinds) == 2 else kinds[0]] = (
                 *signature.program.executable.raw,
                 signature.out_avals[0],
@@ -241,9 +259,7 @@ class Jitted:
 
     def failed(self, args, buffers, error: Exception):
         """The result of a quick call that failed: data on the host or elsewhere are moved first."""
-        kinds = tuple([a.aval for a in args])
-        device = next(s.device for s in self._signatures.values() if s.kinds == kinds)
-        found = failed(device, buffers, error)
+        found = failed(self.fast_on[tuple([a.aval for a in args])], buffers, error)
         return self.call(args, {}) if found is MISSED else found
 
     def signature(self, args, kwargs, shapes: bool = False) -> tuple[Signature, list, list, tree.PyTreeDef]:
@@ -323,6 +339,7 @@ class Jitted:
     def clear_cache(self):
         """Forget every signature and its program."""
         self.fast.clear()
+        self.fast_on.clear()
         self.known.clear()
         self._signatures.clear()
         self.followed.clear()

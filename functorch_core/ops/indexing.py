@@ -110,12 +110,14 @@ def normalize(index, shape: Sequence[int], check: bool = True) -> tuple[Plan, li
     """The plan of an index into an array of this shape, and its index arrays (values).
 
     The arrays are integers that count from 0, of one dtype, broadcast to one shape. Raises
-    IndexError for what NumPy raises it for; concrete index arrays are checked, too, if `check`.
+    IndexError for what NumPy raises it for; ints and concrete index arrays are held against the bounds if `check`.
     ConcretizationError for a traced boolean mask.
     """
     items = index if isinstance(index, tuple) else (index,)
     items = [_classify(item, index) for item in items]
     entries = _assign(_expand_ellipsis(items, index, shape), index, shape)
+    if not check:
+        entries = [_as_array(e, shape) for e in entries]
     cuts = [_Cut(0, n, 1, False, False) for n in shape]
     for e in entries:
         if e.kind == "int":
@@ -126,6 +128,13 @@ def normalize(index, shape: Sequence[int], check: bool = True) -> tuple[Plan, li
     values = [_wrapped(e.value, shape[e.dim], e.dim, index, check) for e in arrays if e.dim >= 0]
     common = _common_shape([e.extent for e in arrays], index)
     return _plan(entries, cuts, arrays, common), _same_dtype(values)
+
+
+def _as_array(e: _Entry, shape: Sequence[int]) -> _Entry:
+    """An int that is out of bounds as an index array, for which a mode says what happens."""
+    if e.kind != "int" or -shape[e.dim] <= e.value < shape[e.dim]:
+        return e
+    return _Entry("array", np.int64(e.value), e.dim, ())
 
 
 @dataclass(frozen=True)

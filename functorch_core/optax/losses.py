@@ -89,6 +89,36 @@ def kl_divergence(log_predictions, targets, axis=-1, where=None):
     return fc.sum(parts if where is None else fc.where(where, parts, 0.0), axis=axis)
 
 
+def generalized_kl_divergence(log_predictions, targets, axis=-1, where=None):
+    """kl_divergence for measures that do not sum to 1: plus what the predictions sum to beyond the targets."""
+    beyond = fc.exp(log_predictions) - targets
+    beyond = fc.sum(beyond if where is None else fc.where(where, beyond, 0.0), axis=axis)
+    return kl_divergence(log_predictions, targets, axis, where) + beyond
+
+
+convex_kl_divergence = generalized_kl_divergence
+
+
+def safe_softmax_cross_entropy(logits, labels):
+    """softmax_cross_entropy in which labels of 0 count nothing, where logits are -inf, too."""
+    logs = fc.where(labels == 0, 0.0, fc.log_softmax(logits, axis=-1))
+    return -fc.sum(labels * logs, axis=-1)
+
+
+def sigmoid_focal_loss(logits, labels, *, alpha=None, gamma=2.0):
+    """The cross entropy of probabilities `labels` and sigmoid(logits), times (1 - what was given to the label)**gamma.
+
+    With alpha times alpha for labels of 1, 1 - alpha for labels of 0 (Lin et al. 2017).
+    """
+    missed = fc.logaddexp(fc.log_sigmoid(-logits) + _log(labels), fc.log_sigmoid(logits) + _log(1 - labels))
+    loss = fc.exp(gamma * missed) * sigmoid_binary_cross_entropy(logits, labels)
+    return loss if alpha is None else loss * (alpha * labels + (1 - alpha) * (1 - labels))
+
+
+def _log(x):
+    return fc.where(x == 0, -fc.inf, fc.log(fc.where(x == 0, 1.0, x)))
+
+
 def smooth_labels(labels, alpha: float, *, axis=-1, where=None):
     """Labels moved to the uniform distribution by alpha."""
     n = labels.shape[axis] if where is None else fc.sum(where, axis=axis, keepdims=True)
@@ -96,14 +126,18 @@ def smooth_labels(labels, alpha: float, *, axis=-1, where=None):
 
 
 __all__ = [
+    "convex_kl_divergence",
     "cosine_distance",
     "cosine_similarity",
+    "generalized_kl_divergence",
     "hinge_loss",
     "huber_loss",
     "kl_divergence",
     "l2_loss",
     "log_cosh",
+    "safe_softmax_cross_entropy",
     "sigmoid_binary_cross_entropy",
+    "sigmoid_focal_loss",
     "smooth_labels",
     "softmax_cross_entropy",
     "softmax_cross_entropy_with_integer_labels",

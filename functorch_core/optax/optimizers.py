@@ -18,11 +18,16 @@ from .rules import (
 from .transforms import (
     add_decayed_weights,
     add_noise,
+    ema,
     scale,
+    scale_by_adan,
     scale_by_amsgrad,
     scale_by_belief,
     scale_by_learning_rate,
     scale_by_lion,
+    scale_by_novograd,
+    scale_by_optimistic_gradient,
+    scale_by_polyak,
     scale_by_sign,
     scale_by_trust_ratio,
     scale_by_yogi,
@@ -222,6 +227,68 @@ def noisy_sgd(learning_rate, eta=0.01, gamma=0.55, key=None, *, seed=0) -> Gradi
     return chain(add_noise(eta, gamma, key, seed=seed), scale_by_learning_rate(learning_rate))
 
 
+def signum(learning_rate, beta=0.9, accumulator_dtype=None) -> GradientTransformation:
+    """The signs of an average of gradients (Bernstein et al. 2018)."""
+    average = ema(beta, accumulator_dtype=accumulator_dtype)
+    return chain(average, scale_by_sign(), scale_by_learning_rate(learning_rate))
+
+
+def adan(
+    learning_rate, b1=0.98, b2=0.92, b3=0.99, eps=1e-8, eps_root=1e-8, weight_decay=0.0, mask=None
+) -> GradientTransformation:
+    """Adam with an average of the differences of gradients (Xie et al. 2022)."""
+    return chain(
+        scale_by_adan(b1, b2, b3, eps, eps_root),
+        add_decayed_weights(weight_decay, mask),
+        scale_by_learning_rate(learning_rate),
+    )
+
+
+def novograd(learning_rate, b1=0.9, b2=0.25, eps=1e-6, eps_root=0.0, weight_decay=0.0) -> GradientTransformation:
+    """Momentum of gradients by the norm of their layer (Ginsburg et al. 2019)."""
+    return chain(scale_by_novograd(b1, b2, eps, eps_root, weight_decay), scale_by_learning_rate(learning_rate))
+
+
+def fromage(learning_rate, min_norm=1e-6) -> GradientTransformation:
+    """Steps by the size of each layer's weights, which do not grow (Bernstein et al. 2020)."""
+    shrunk = 1.0 / (1.0 + learning_rate**2) ** 0.5
+    return chain(
+        scale_by_trust_ratio(min_norm),
+        scale_by_learning_rate(learning_rate * shrunk),
+        add_decayed_weights(shrunk - 1.0),
+    )
+
+
+def optimistic_gradient_descent(learning_rate, alpha=1.0, beta=1.0) -> GradientTransformation:
+    """Gradient descent that extrapolates, for games (Mokhtari et al. 2019)."""
+    return chain(scale_by_optimistic_gradient(alpha, beta), scale_by_learning_rate(learning_rate))
+
+
+def optimistic_adam_v2(
+    learning_rate,
+    *,
+    alpha=1.0,
+    beta=1.0,
+    b1=0.9,
+    b2=0.999,
+    eps=1e-8,
+    eps_root=0.0,
+    mu_dtype=None,
+    nesterov: bool = True,
+) -> GradientTransformation:
+    """Adam that extrapolates (Daskalakis et al. 2018)."""
+    return chain(
+        scale_by_adam(b1, b2, eps, eps_root, mu_dtype, nesterov=nesterov),
+        scale_by_optimistic_gradient(alpha, beta),
+        scale_by_learning_rate(learning_rate),
+    )
+
+
+def polyak_sgd(max_learning_rate=1.0, scaling=1.0, f_min=0.0, eps=0.0, variant="sps") -> GradientTransformation:
+    """Gradient descent by Polyak's step size; `update(..., value=)` takes the loss (Loizou et al. 2021)."""
+    return chain(scale_by_learning_rate(scaling), scale_by_polyak(f_min, max_learning_rate, eps, variant))
+
+
 __all__ = [
     "adabelief",
     "adadelta",
@@ -230,17 +297,24 @@ __all__ = [
     "adamax",
     "adamaxw",
     "adamw",
+    "adan",
     "amsgrad",
+    "fromage",
     "lamb",
     "lars",
     "lion",
     "nadam",
     "nadamw",
     "noisy_sgd",
+    "novograd",
+    "optimistic_adam_v2",
+    "optimistic_gradient_descent",
+    "polyak_sgd",
     "radam",
     "rmsprop",
     "rprop",
     "sgd",
     "sign_sgd",
+    "signum",
     "yogi",
 ]

@@ -9,6 +9,7 @@ import functorch_core as fc
 from .base import (
     EmptyState,
     GradientTransformation,
+    GradientTransformationExtraArgs,
     evaluated,
     global_norm,
     like,
@@ -128,22 +129,41 @@ def ema(decay, debias: bool = True, accumulator_dtype=None) -> GradientTransform
     def update(updates, state, params=None):
         average = fc.tree.map(lambda g, m: ((1 - decay) * g + decay * m).astype(m.dtype), updates, state.ema)
         count = safe_increment(state.count)
-        shown = _corrected(average, decay, count) if debias else average
+        shown = bias_correction(average, decay, count) if debias else average
         return shown, EmaState(count, average)
 
     return GradientTransformation(lambda params: EmaState(no_count(), fc.tree.map(start, params)), update)
 
 
-def _average(updates, moments, decay, order: int = 1):
-    """decay * moments + (1 - decay) * updates ** order."""
-    power = {1: lambda g: g, 2: squared}[order]
-    return fc.tree.map(lambda g, m: (1 - decay) * power(g) + decay * m, updates, moments)
+def update_moment(updates, moments, decay, order: int = 1):
+    """decay * moments + (1 - decay) * updates ** order.
+
+    >>> import functorch_core as fc
+    >>> from functorch_core import optax
+    >>> optax.update_moment(fc.asarray([2.]), fc.asarray([1.]), 0.5, 2)
+    Array([2.5], dtype=float32)
+    """
+    return fc.tree.map(lambda g, m: (1 - decay) * (g if order == 1 else g**order) + decay * m, updates, moments)
 
 
-def _corrected(moments, decay, count):
+def update_moment_per_elem_norm(updates, moments, decay, order: int):
+    """update_moment, with the absolute values of complex updates."""
+
+    def power(g):
+        return squared(g) if order == 2 else (fc.abs(g) if fc.isdtype(g.dtype, "complex floating") else g) ** order
+
+    return update_moment(fc.tree.map(power, updates), moments, decay)
+
+
+def update_infinity_moment(updates, moments, decay, eps):
+    """The larger of decay * moments and |updates| + eps."""
+    return fc.tree.map(lambda g, m: fc.maximum(fc.abs(g) + eps, decay * m), updates, moments)
+
+
+def bias_correction(moment, decay, count):
     """Averages that started at zero, as if they had not."""
-    correction = 1 - fc.asarray(decay, dtype=fc.float32) ** count.astype(fc.float32)
-    return fc.tree.map(lambda m: m / like(correction, m), moments)
+    correction = 1 - fc.asarray(decay, dtype=fc.float32) ** fc.asarray(count).astype(fc.float32)
+    return fc.tree.map(lambda m: m / like(correction, m), moment)
 
 
 def _ratio(mu, nu, eps, eps_root=0.0):
@@ -167,10 +187,12 @@ def scale_by_amsgrad(b1=0.9, b2=0.999, eps=1e-8, eps_root=0.0, mu_dtype=None) ->
     """Updates by AMSGrad: Adam by the largest corrected average of squares so far."""
 
     def update(updates, state, params=None):
-        mu, nu = _average(updates, state.mu, b1), _average(updates, state.nu, b2, 2)
+        mu, nu = update_moment(updates, state.mu, b1), update_moment_per_elem_norm(updates, state.nu, b2, 2)
         count = safe_increment(state.count)
-        largest = fc.tree.map(fc.maximum, state.nu_max, _corrected(nu, b2, count))
-        return _ratio(_corrected(mu, b1, count), largest, eps, eps_root), ScaleByAmsgradState(count, mu, nu, largest)
+        largest = fc.tree.map(fc.maximum, state.nu_max, bias_correction(nu, b2, count))
+        return _ratio(bias_correction(mu, b1, count), largest, eps, eps_root), ScaleByAmsgradState(
+            count, mu, nu, largest
+        )
 
     return GradientTransformation(
         lambda params: ScaleByAmsgradState(no_count(), _zeros(params), _zeros(params), _zeros(params)), update
@@ -183,11 +205,11 @@ def scale_by_belief(b1=0.9, b2=0.999, eps=1e-16, eps_root=1e-16, *, nesterov: bo
         raise NotImplementedError("scale_by_belief: nesterov=True is not there")
 
     def update(updates, state, params=None):
-        mu = _average(updates, state.mu, b1)
+        mu = update_moment(updates, state.mu, b1)
         deviation = fc.tree.map(lambda g, m: g - m, updates, mu)
-        nu = fc.tree.map(lambda v: v + eps_root, _average(deviation, state.nu, b2, 2))
+        nu = fc.tree.map(lambda v: v + eps_root, update_moment_per_elem_norm(deviation, state.nu, b2, 2))
         count = safe_increment(state.count)
-        found = _ratio(_corrected(mu, b1, count), _corrected(nu, b2, count), eps)
+        found = _ratio(bias_correction(mu, b1, count), bias_correction(nu, b2, count), eps)
         return found, ScaleByAdamState(count, mu, nu)
 
     return GradientTransformation(lambda params: ScaleByAdamState(no_count(), _zeros(params), _zeros(params)), update)
@@ -200,10 +222,10 @@ def scale_by_yogi(b1=0.9, b2=0.999, eps=1e-3, eps_root=0.0, initial_accumulator_
         return fc.tree.map(lambda p: fc.full_like(p, initial_accumulator_value), params)
 
     def update(updates, state, params=None):
-        mu = _average(updates, state.mu, b1)
+        mu = update_moment(updates, state.mu, b1)
         nu = fc.tree.map(lambda g, v: v - (1 - b2) * fc.sign(v - squared(g)) * squared(g), updates, state.nu)
         count = safe_increment(state.count)
-        found = _ratio(_corrected(mu, b1, count), _corrected(nu, b2, count), eps, eps_root)
+        found = _ratio(bias_correction(mu, b1, count), bias_correction(nu, b2, count), eps, eps_root)
         return found, ScaleByAdamState(count, mu, nu)
 
     return GradientTransformation(lambda params: ScaleByAdamState(no_count(), start(params), start(params)), update)
@@ -221,9 +243,108 @@ def scale_by_lion(b1=0.9, b2=0.99, mu_dtype=None) -> GradientTransformation:
 
     def update(updates, state, params=None):
         found = fc.tree.map(lambda g, m: fc.sign((1 - b1) * g + b1 * m), updates, state.mu)
-        return found, ScaleByLionState(safe_increment(state.count), _average(updates, state.mu, b2))
+        return found, ScaleByLionState(safe_increment(state.count), update_moment(updates, state.mu, b2))
 
     return GradientTransformation(lambda params: ScaleByLionState(no_count(), _zeros(params)), update)
+
+
+class ScaleByAdanState(NamedTuple):
+    """Averages of gradients, of their differences and of squares; the last gradient, the count of steps."""
+
+    m: Any
+    v: Any
+    n: Any
+    g: Any
+    t: Any
+
+
+def scale_by_adan(b1=0.98, b2=0.92, b3=0.99, eps=1e-8, eps_root=0.0) -> GradientTransformation:
+    """Updates by Adan: Adam with an average of the differences of gradients (Xie et al. 2022)."""
+
+    def update(updates, state, params=None):
+        moved = fc.tree.map(lambda g, old: fc.where(state.t == 0, fc.zeros_like(g), g - old), updates, state.g)
+        ahead = fc.tree.map(lambda g, d: g + (1 - b2) * d, updates, moved)
+        m, v = update_moment(updates, state.m, b1), update_moment(moved, state.v, b2)
+        n = update_moment_per_elem_norm(ahead, state.n, b3, 2)
+        t = safe_increment(state.t)
+        direction = fc.tree.map(lambda m, v: m + (1 - b2) * v, bias_correction(m, b1, t), bias_correction(v, b2, t))
+        return _ratio(direction, bias_correction(n, b3, t), eps, eps_root), ScaleByAdanState(m, v, n, updates, t)
+
+    return GradientTransformation(
+        lambda params: ScaleByAdanState(_zeros(params), _zeros(params), _zeros(params), _zeros(params), no_count()),
+        update,
+    )
+
+
+class ScaleByNovogradState(NamedTuple):
+    """The count of steps, the momentum, and the average of the squared norm of each leaf."""
+
+    count: Any
+    mu: Any
+    nu: Any
+
+
+def scale_by_novograd(
+    b1=0.9, b2=0.25, eps=1e-8, eps_root=0.0, weight_decay=0.0, mu_dtype=None
+) -> GradientTransformation:
+    """Updates by NovoGrad: momentum of gradients by the norm of their layer (Ginsburg et al. 2019)."""
+
+    def update(updates, state, params=None):
+        first = state.count == 0
+        sizes = fc.tree.map(lambda g: fc.sum(squared(g)), updates)
+        nu = fc.tree.map(lambda s, v: fc.where(first, s, (1 - b2) * s + b2 * v), sizes, state.nu)
+        scaled = fc.tree.map(lambda g, v: g / (fc.sqrt(v + eps_root) + eps), updates, nu)
+        if params is not None or not isinstance(weight_decay, (int, float)) or weight_decay:
+            params = required(params, "scale_by_novograd")
+            scaled = fc.tree.map(lambda g, p: g + weight_decay * p, scaled, params)
+        mu = fc.tree.map(lambda g, m: (b1 * m + g).astype(m.dtype), scaled, state.mu)
+        return mu, ScaleByNovogradState(safe_increment(state.count), mu, nu)
+
+    def init(params):
+        mu = fc.tree.map(lambda p: fc.zeros_like(p, dtype=mu_dtype), params)
+        return ScaleByNovogradState(no_count(), mu, fc.tree.map(lambda p: fc.zeros((), dtype=p.dtype), params))
+
+    return GradientTransformation(init, update)
+
+
+class ScaleByOptimisticGradientState(NamedTuple):
+    """Whether no step was made yet, and the last gradient."""
+
+    is_initial_step: Any
+    previous_gradient: Any
+
+
+def scale_by_optimistic_gradient(alpha=1.0, beta=1.0) -> GradientTransformation:
+    """(alpha + beta) * updates - beta * those of the step before; alpha * updates at the first."""
+
+    def update(updates, state, params=None):
+        def ahead(g, old):
+            return (alpha + beta) * g - beta * fc.where(state.is_initial_step, g, old)
+
+        found = fc.tree.map(ahead, updates, state.previous_gradient)
+        return found, ScaleByOptimisticGradientState(fc.zeros((), dtype=fc.bool), updates)
+
+    return GradientTransformation(
+        lambda params: ScaleByOptimisticGradientState(fc.ones((), dtype=fc.bool), _zeros(params)), update
+    )
+
+
+def scale_by_polyak(f_min=0.0, max_learning_rate=1.0, eps=0.0, variant="sps") -> GradientTransformationExtraArgs:
+    """Updates by Polyak's step size, (value - f_min) / |gradient|**2; `update(..., value=)` takes the loss.
+
+    `variant` "sps+" takes no steps where the value is below f_min.
+    """
+    if variant not in ("sps", "sps+"):
+        raise ValueError(f"scale_by_polyak: variant is 'sps' or 'sps+', got {variant!r}")
+
+    def update(updates, state, params=None, *, value, **extra):
+        gap = value - f_min if variant == "sps" else fc.maximum(fc.asarray(value - f_min), 0.0)
+        size = global_norm(updates) ** 2 + eps
+        flat = size == 0
+        step = fc.where(flat, 0.0, fc.minimum(gap / fc.where(flat, 1.0, size), max_learning_rate))
+        return fc.tree.map(lambda g: g * like(step, g), updates), state
+
+    return GradientTransformationExtraArgs(lambda params: EmptyState(), update)
 
 
 # ---- by the sizes of parameters and updates ------------------------------------------------------

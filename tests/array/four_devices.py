@@ -188,6 +188,28 @@ def test_jit_follows_its_arguments(mesh):
     np.testing.assert_allclose(np.asarray(f(X, X.T)["product"]), X @ X.T, rtol=1e-6)  # and on one device
 
 
+def test_jit_runs_on_the_device_of_its_arguments():
+    """As in JAX: a program for each device, whichever was called first; what is on the default device follows."""
+    first, second, third = fc.devices()[:3]
+    calls = {
+        "one": (fc.jit(lambda a: a * 2 + 1), lambda d: (fc.device_put(X, d),), 2 * X + 1),
+        "two": (fc.jit(lambda a, b: a * 2 + b), lambda d: (fc.device_put(X, d), fc.device_put(X, first)), 3 * X),
+        "tree": (fc.jit(lambda t, k: t["a"] * k + t["b"]), lambda d: ({"a": fc.device_put(X, d), "b": X}, 3.0), 4 * X),
+        "given": (fc.jit(lambda a: a + 1, donate_argnums=0), lambda d: (fc.device_put(X, d),), X + 1),
+    }
+    for name, (f, arguments, expected) in calls.items():
+        for device in (first, second, second, second, third, first, first, second, third, third):
+            out = f(*arguments(device))
+            assert out.device is device, name
+            np.testing.assert_array_equal(np.asarray(out), expected)
+        (signature,) = f._jitted._signatures.values()
+        assert set(signature.elsewhere) == {second, third}
+    late = fc.jit(lambda a: fc.grad(lambda x: (x**2).sum())(a))
+    assert late(fc.device_put(X, third)).device is third and late(X).device is first
+    compiled = fc.jit(lambda a: a * 2).lower(fc.device_put(X, second)).compile()
+    np.testing.assert_array_equal(np.asarray(compiled(fc.device_put(X, second))), 2 * X)
+
+
 def test_shardings_of_jit(mesh):
     rows, whole = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
     f = fc.jit(lambda a, b: (a + b, a.sum()), in_shardings=(rows, whole), out_shardings=(rows, None))

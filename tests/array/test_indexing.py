@@ -263,6 +263,32 @@ def test_set_by_mode():
     np.testing.assert_array_equal(x.at[i].set(9.0, mode="clip"), [9, 2, 9])
 
 
+INT_BY_MODE = [  # values are JAX's
+    (lambda x: x.at[11].get(mode="fill", fill_value=-1), -1),
+    (lambda x: x.at[-11].get(mode="fill", fill_value=-1), -1),
+    (lambda x: x.at[11].get(mode="clip"), 9),
+    (lambda x: x.at[-12].get(mode="clip"), 0),
+    (lambda x: x.at[-1].get(mode="clip"), 9),
+    (lambda x: x.at[11].set(3, mode="drop"), range(10)),
+    (lambda x: x.at[11].add(3, mode="clip"), [*range(9), 12]),
+    (lambda x: x.reshape(2, 5).at[None, 3, 1:3].get(mode="fill", fill_value=7), [[7, 7]]),
+    (lambda x: x.reshape(2, 5).at[1, 9].get(mode="clip"), 9),
+    (lambda x: x.reshape(2, 5).at[:, 9].set(0, mode="drop"), np.arange(10).reshape(2, 5)),
+    (lambda x: x.reshape(2, 5).at[fc.asarray([0, 1]), 9].get(mode="fill", fill_value=0), [0, 0]),
+    (lambda x: fc.grad(lambda y: y.at[12].get(mode="clip") ** 2)(x * 1.0), [0] * 9 + [18]),
+]
+
+
+@pytest.mark.parametrize("case", range(len(INT_BY_MODE)))
+def test_an_int_out_of_bounds_follows_the_mode(case):
+    function, expected = INT_BY_MODE[case]
+    x = fc.arange(10)
+    np.testing.assert_array_equal(function(x), expected)
+    np.testing.assert_array_equal(fc.jit(function)(x), expected)
+    with pytest.raises(IndexError, match="out of bounds"):
+        x.at[11].get()
+
+
 def test_a_narrow_index_dtype_reaches_far():
     x = fc.arange(1000)
     i = fc.asarray([-1, 5], dtype=fc.int8)
