@@ -130,6 +130,27 @@ def test_norms_of_nothing(shape):
     agree(lambda t, x: t.nn.functional.layer_norm(x, x.shape[-1:]), numbers(*shape), second=False)
 
 
+LARGE = numbers(2, 32, 33, 32)
+LARGE[0, 3, 5, 6], LARGE[1, 30, 2, 1], LARGE[1, 2] = np.nan, np.inf, 0.0
+VECTOR = numbers(32, seed=1)
+
+
+@pytest.mark.parametrize(
+    "fun, vectors",
+    [
+        (lambda t, x, w, b: t.nn.functional.layer_norm(x, (32,), w, b), 2),
+        (lambda t, x, w: t.nn.functional.layer_norm(x, (32,), w), 1),
+        (lambda t, x: t.nn.functional.layer_norm(x, (33, 32), eps=0.1), 0),
+        (lambda t, x, w, b: t.nn.functional.group_norm(x, 8, w, b), 2),
+        (lambda t, x, w: t.nn.functional.group_norm(x, 32, w), 1),
+        (lambda t, x: t.nn.functional.group_norm(x.transpose(1, 3), 4), 0),
+    ],
+)
+def test_norms_of_large_arrays(fun, vectors):
+    """Those of float32 that are computed apart."""
+    agree(fun, LARGE, *[VECTOR] * vectors, dtype="float32", second=False, tiers=("reference",))
+
+
 def test_norms_in_forward_mode_and_batched():
     fun, x, w, b = LAYER
     group, y, u, v = GROUP

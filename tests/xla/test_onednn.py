@@ -179,6 +179,34 @@ print(process.exitcode, onednn.is_available(), np.allclose(step(), wanted, rtol=
     assert out.splitlines() == ["(False, True)", "0 True True"]
 
 
+def test_norms_in_forked_children():
+    out = run_python(
+        PRELUDE
+        + """
+import multiprocessing, warnings
+warnings.simplefilter("ignore")
+from functorch_core.kernels import on_host
+from functorch_core.core.aval import aval
+x = np.random.default_rng(0).standard_normal((300, 256), dtype=np.float32)
+assert on_host.rows(False, False, 1e-5)(aval(x.shape, x.dtype)) is not None
+def norm():
+    with fc.engine.forced_tier("reference"):
+        return ft.nn.functional.layer_norm(ft.tensor(x), (256,)).numpy()
+wanted = norm()
+def child(queue):
+    queue.put(np.allclose(norm(), wanted, rtol=1e-4, atol=1e-4))
+context = multiprocessing.get_context("fork")
+queue = context.Queue()
+process = context.Process(target=child, args=(queue,))
+process.start()
+print(queue.get(timeout=30))
+process.join(30)
+print(process.exitcode)
+"""
+    )
+    assert out.split() == ["True", "0"]
+
+
 CACHED = (
     PRELUDE
     + """
