@@ -151,6 +151,24 @@ def test_norms_of_large_arrays(fun, vectors):
     agree(fun, LARGE, *[VECTOR] * vectors, dtype="float32", second=False, tiers=("reference",))
 
 
+@pytest.mark.parametrize(
+    "shape, dim", [((3, 5), 1), ((2, 3, 4), (1, 2)), ((7,), 0), ((2, 8192), 1), ((4099,), 0), ((3, 4), 0)]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_lengths(shape, dim, dtype):
+    """Of rows that NumPy takes as inner products, and of others: long, of a prime size, across."""
+    x = numbers(*shape)
+    agree(lambda t, x: x.norm(dim=dim), x, dtype=dtype, second=False)
+    agree(lambda t, x: t.linalg.vector_norm(x.T, dim=0), numbers(4, 6), dtype=dtype, second=False)
+
+
+def test_lengths_of_odd_rows():
+    odd = np.array([[np.nan, 1], [np.inf, 1], [-np.inf, np.inf], [0, 0], [3, 4], [1e30, 1e30], [-0.0, 1e-30]])
+    agree(lambda t, x: x.norm(dim=1), odd, dtype="float32", second=False)
+    agree(lambda t, x: x.norm(dim=1), np.zeros((0, 3)), dtype="float32", second=False)
+    agree(lambda t, x: x.norm(dim=1), np.zeros((3, 0)), dtype="float32", second=False)
+
+
 def test_norms_in_forward_mode_and_batched():
     fun, x, w, b = LAYER
     group, y, u, v = GROUP
