@@ -70,16 +70,11 @@ def _mish_parts(x):
     return above, e, n, p.add(n, 2.0)
 
 
-@derived(lambda t, x, out: p.mul(t, p.mul(x, 0.0)))
-def _one(x):
-    """1, with a derivative that is NaN at infinity, as PyTorch's second one of mish."""
-    return full_like(x, 1)
-
-
 def _mish_tangent(t, x, out):
     above, e, n, m = _mish_parts(x)
     steep = p.div(p.mul(p.mul(e, p.add(e, 1.0)), 4.0), p.mul(m, m))
-    return p.mul(t, p.select(above, _one(x), p.add(p.div(n, m), p.mul(x, steep))))
+    one = p.add(p.mul(x, p.mul(x, 0.0)), 1.0)  # NaN at infinity, and its derivative, as PyTorch's
+    return p.mul(t, p.select(above, one, p.add(p.div(n, m), p.mul(x, steep))))
 
 
 @derived(_mish_tangent)
