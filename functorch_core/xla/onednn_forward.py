@@ -31,10 +31,6 @@ class Rows(NamedTuple):
     biased: bool
     epsilon: float
 
-    def job(self) -> Job:
-        """The calls on these arrays."""
-        return made_by(lambda library: _Forward(library).rows(self))
-
 
 class Groups(NamedTuple):
     """Groups of channels normalised in each example, then scaled and shifted by channel: as for rows."""
@@ -47,10 +43,6 @@ class Groups(NamedTuple):
     biased: bool
     epsilon: float
 
-    def job(self) -> Job:
-        """The calls on these arrays."""
-        return made_by(lambda library: _Forward(library).groups(self))
-
 
 Described: TypeAlias = Rows | Groups
 
@@ -59,13 +51,17 @@ Described: TypeAlias = Rows | Groups
 def job_of(what: Described) -> Job | None:
     """The job, None if oneDNN has no fast way."""
     try:
-        return what.job() if is_available() else None
+        return made_by(lambda library: _Forward(library).job(what)) if is_available() else None
     except (Unsupported, MemoryError):
         return None
 
 
 class _Forward(Calls):
     """The calls of what is computed here."""
+
+    def job(self, what: Described) -> Job:
+        """The job on the arrays that are named where it is described."""
+        return self._rows(what) if isinstance(what, Rows) else self._groups(what)
 
     def _array(self, *shape: int) -> _P:
         strides = ints(strides_of(shape, tuple(range(len(shape)))))
@@ -81,7 +77,7 @@ class _Forward(Calls):
         numbers = _Float(epsilon), flags, self.library.attributes
         return self._new("layer_normalization_forward", _TRAINING, md, md, statistics, *numbers)
 
-    def rows(self, what: Rows) -> Job:
+    def _rows(self, what: Rows) -> Job:
         """A layer normalisation."""
         desc = self._normalised(what.rows, what.columns, _SCALED * what.weighted + _SHIFTED * what.biased, what.epsilon)
         md, vector, statistics = self._array(what.rows, what.columns), self._array(what.columns), self._array(what.rows)
@@ -92,7 +88,7 @@ class _Forward(Calls):
         self.append(desc, list(zip(places, memories)))
         return Job(self.calls, arrays, self.made)
 
-    def groups(self, what: Groups) -> Job:
+    def _groups(self, what: Groups) -> Job:
         """A layer normalisation of the groups, then a product and a sum by channel in one pass."""
         rows, columns = what.examples * what.groups, what.channels // what.groups * what.places
         desc = self._normalised(rows, columns, 0, what.epsilon)
