@@ -21,7 +21,7 @@ from ..xla import onednn_forward
 from ..xla.onednn import is_available
 
 LONG = 4096  # numbers: an inner product of a million is off by 1e-6
-LEAST = 1 << 16  # elements: handing over takes as long as NumPy's passes over 20,000
+LEAST = 1 << 18  # elements: of 1 << 16 it takes half the time, too, but a process pays 25 ms and 11 MiB for the library
 HANDING_OVER = 15.0  # microseconds
 
 

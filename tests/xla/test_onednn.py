@@ -186,7 +186,7 @@ def test_norms_in_forked_children():
         + """
 from functorch_core.kernels import on_host
 from functorch_core.core.aval import aval
-x = np.random.default_rng(0).standard_normal((300, 256), dtype=np.float32)
+x = np.random.default_rng(0).standard_normal((1100, 256), dtype=np.float32)
 assert on_host.rows(False, False, 1e-5)(aval(x.shape, x.dtype)) is not None
 def norm():
     with fc.engine.forced_tier("reference"):
