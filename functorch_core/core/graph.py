@@ -261,10 +261,11 @@ def inlined(graph: Graph, inner: Callable[[Node], Graph | None]) -> Graph:
 
 def opened(graph: Graph) -> Graph:
     """With what nodes compute whose derivative is the user's in place of these nodes."""
-    return inlined(graph, _primal)
+    return inlined(graph, primal_of)
 
 
-def _primal(node: Node) -> Graph | None:
+def primal_of(node: Node) -> Graph | None:
+    """The graph of what a node computes whose derivative is the user's."""
     primal = node.primitive.traits.primal
     return node.params[primal] if primal else None
 

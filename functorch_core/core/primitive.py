@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .aval import Aval, HasAval
 from .errors import MISSING_RULE_MESSAGE
@@ -53,6 +53,14 @@ def largest(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[s
     return max((a.size for a in (*operands, *results)), default=1)
 
 
+class Way(NamedTuple):
+    """How host arrays are computed other than by NumPy: run(*arrays) -> list of arrays, in so many microseconds; None
+    where it cannot be done, as in a forked process."""
+
+    run: Function
+    time: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
     """What a primitive says of itself besides its rules; what is not said is not assumed of it.
@@ -77,6 +85,7 @@ class Traits:
     updates: its result is the first operand with other elements in some places
     carries: it hands elements on as they are, whatever their bits mean
     primal: the parameter with the graph it computes, where only its derivative is its own
+    whole: what is quicker than NumPy for all that `primal` computes, whole(params), if there is something
     calls_back: it runs the user's code
     """
 
@@ -95,6 +104,7 @@ class Traits:
     updates: bool = False
     carries: bool = False
     primal: str = ""
+    whole: Callable[[Mapping[str, Any]], Way | None] | None = None
     calls_back: bool = False
 
     def __post_init__(self) -> None:

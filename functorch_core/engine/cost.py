@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..core import dtypes as dt
 from ..core.aval import Aval
 from ..core.graph import Graph, Node, subgraphs
+from ..core.reference import way_of
 
 # One NumPy call, or a view.
 NUMPY_CALL, NUMPY_VIEW = 1.2, 0.4
@@ -95,8 +96,8 @@ def of_graph(graph: Graph) -> Cost:
         inner = [of_graph(g) for g in subgraphs(node)]
         traits, work = node.primitive.traits, work_of(graph, node)
         repeat = node.params.get("length", traits.repeats)
-        call = NUMPY_CALL if traits.numpy else NUMPY_VIEW
-        reference += call + work + repeat * sum(c.reference for c in inner)
+        call, way = NUMPY_CALL if traits.numpy else NUMPY_VIEW, way_of(node)
+        reference += call + (way.time if way else work + repeat * sum(c.reference for c in inner))
         part = traits.compiled(node.params) if callable(traits.compiled) else traits.compiled
         fused += 0.3 * KERNEL + part * work + repeat * sum(c.fused for c in inner)
         compile_ += _compilation(graph, node) + sum(c.compile for c in inner)

@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 from ..transforms.custom import JvpRule, custom_jvp
 from ..transforms.linear_map import linear_map
+from . import on_host
 from .reductions import affine, reciprocal_root
 from .values import aval_of, full_like, mean, p, total
 
@@ -27,10 +28,14 @@ class _Normalisation:
 
     def __init__(self, weighted: bool, biased: bool, epsilon: float) -> None:
         self.weighted, self.biased, self.epsilon = weighted, biased, epsilon
-        self.rule = JvpRule(self._rule, "normalised")
+        self.rule = JvpRule(self._rule, "normalised", self.on_host())
 
     def __call__(self, x, weight, bias):
         return custom_jvp(self._value, self.rule, [v for v in (x, weight, bias) if v is not None])
+
+    def on_host(self):
+        """What is quicker than NumPy, see JvpRule."""
+        return None
 
     def _parts(self, values) -> tuple:
         """x, weight and bias, or what belongs to them, None for what is missing; and the rest."""
@@ -75,6 +80,9 @@ class _Normalisation:
 class _OfRows(_Normalisation):
     """Of the rows of a matrix; weight and bias belong to the columns."""
 
+    def on_host(self):
+        return on_host.rows(self.weighted, self.biased, self.epsilon)
+
     def mean(self, x):
         return mean(x, (1,))
 
@@ -105,8 +113,11 @@ class _OfChannels(_Normalisation):
     channels last."""
 
     def __init__(self, groups: int | None, *arguments) -> None:
-        super().__init__(*arguments)
         self.groups = groups
+        super().__init__(*arguments)
+
+    def on_host(self):
+        return self.groups and on_host.groups(self.groups, self.weighted, self.biased, self.epsilon)
 
     def mean(self, x):
         return self._pooled(self._over_places(x), math.prod(aval_of(x).shape[2:]))

@@ -15,6 +15,7 @@ import ml_dtypes
 
 from ..transforms.linear_map import linear_map
 from . import elementwise as ew
+from . import on_host
 from .values import Derived, aval_of, derived, dt, full_like, p, spread, stop_gradient, tied, total, where
 
 # ---- products ------------------------------------------------------------------------------------
@@ -404,7 +405,7 @@ def _norm(order: float, axes: tuple[int, ...]) -> Derived:
             t = _but_where(p.eq(there, 0), t)
         return total(parts_product(slope, t), axes)
 
-    return Derived(value, tangent)
+    return Derived(value, tangent, on_host=on_host.lengths(axes) if order == 2 else None)
 
 
 def vector_norm(x, order: float, axes):

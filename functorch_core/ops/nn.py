@@ -189,7 +189,7 @@ def mish(x, /):
     Array([-0.3034014,  1.9439589], dtype=float32)
     """
     x = _floats(x, "mish")
-    return p.mul(x, p.tanh(_softplus(x)))
+    return as_dtype_of(act.mish(wide(x)), x)
 
 
 @op("fc", names="x", scalars=True)

@@ -89,7 +89,12 @@ def _gaussian(x: Value, scale: float) -> Value:
     return mul(exp(neg(mul(x, x))), scale)
 
 
-erf = special("erf", fo.erf, "erf", lambda t, out, x: mul(t, _gaussian(x, TWO_OVER_SQRT_PI)))
+def _erf_lower(ctx: LowerContext, x: Operand) -> Operand:
+    ctx.root.features.add("erf")
+    return fo.lowered(fo.erf, at_least_float32)(ctx, x)
+
+
+erf = special("erf", fo.erf, "erf", lambda t, out, x: mul(t, _gaussian(x, TWO_OVER_SQRT_PI)), lower=_erf_lower)
 
 erfc = special("erfc", fo.erfc, "erfc", lambda t, out, x: mul(t, _gaussian(x, -TWO_OVER_SQRT_PI)))
 

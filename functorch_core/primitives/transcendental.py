@@ -156,7 +156,8 @@ logistic = _transcendental(
 
 
 def _log1p_real(x: Value) -> Value:
-    """Kahan's: log(u) x / (u - 1) with u = fl(1 + x). XLA's float64 is off by 94 ulps at -0.41."""
+    """Kahan's: log(u) x / (u - 1) with u = fl(1 + x). XLA's float64 is off by 94 ulps at -0.41, and its float32 takes a
+    million numbers 0.68 ms for 0.44 and gives 0 for subnormal ones."""
     one = select(is_finite(x), _like(x, 1), x)  # XLA would simplify (x + 1) - 1 to x
     u = add(x, one)
     ratio = div(x, sub(u, one))
@@ -230,7 +231,7 @@ log1p = _transcendental(
     "stablehlo.log_plus_one",
     _log1p_reference,
     lambda t, out, x: div(t, add(x, 1)),
-    {dt.float64: _log1p_real} | _complexes(_log1p_complex),
+    {dt.float32: _log1p_real, dt.float64: _log1p_real} | _complexes(_log1p_complex),
     numpy=SCALAR,
 )
 log2 = _transcendental(

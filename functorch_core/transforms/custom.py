@@ -10,7 +10,7 @@ parameter of the node and compares by identity. Batching a node batches its rule
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval_of
 from ..core.graph import Graph
-from ..core.primitive import Primitive, Reason, Traits
+from ..core.primitive import Primitive, Reason, Traits, Way
 from ..core.reference import reference_of, specialised
 from ..core.trace import bind, evaluate, run, trace, trace_closed
 from ..core.types import Batcheds, Cotangents, Dims, Function, Jvps, Tangents, Value
@@ -139,12 +139,14 @@ def _one_example(avals: Sequence[Aval], dims: Sequence[int | None]) -> tuple[Ava
 class JvpRule(_Memo):
     """A user's fun(primals, tangents) -> (outs, tangents of outs), lists of values.
 
-    Tangents of integer and bool primals are None; all others are values, zeros included.
+    Tangents of integer and bool primals are None; all others are values, zeros included. on_host(*avals): what is
+    quicker than NumPy for what the function computes of host arrays, a Way, or None.
     """
 
-    def __init__(self, fun: Function, name: str = "") -> None:
+    def __init__(self, fun: Function, name: str = "", on_host: Function | None = None) -> None:
         super().__init__()
         self.fun, self.name = fun, name or getattr(fun, "__name__", "function")
+        self.on_host = on_host
 
     def __repr__(self) -> str:
         return f"jvp rule of {self.name}"
@@ -228,14 +230,26 @@ def _transpose_through(cotangents: Tangents, *args: Value, graph: Graph, rule: J
     return spread(linear, found)
 
 
-@specialised(lambda *avals, graph, rule: lambda *args: reference_of(graph)(args))
+def _way(params: Mapping[str, Any]) -> Way | None:
+    on_host = params["rule"].on_host
+    return on_host(*params["graph"].in_avals) if on_host else None
+
+
+def _reference_at(*avals: Aval, graph: Graph, rule: JvpRule) -> Function:
+    way = _way({"graph": graph, "rule": rule})
+    if way is None:
+        return lambda *args: reference_of(graph)(args)
+    return lambda *args: way.run(*args) or reference_of(graph)(args)
+
+
+@specialised(_reference_at)
 def _reference(*args: Any, graph: Graph, rule: Any) -> list[np.ndarray]:
     return evaluate(graph, args)
 
 
 custom_jvp_p = Primitive(
     "custom_jvp",
-    traits=Traits(family="custom", primal="graph"),
+    traits=Traits(family="custom", primal="graph", whole=_way),
     multiple=True,
     shape=lambda *avals, graph, rule: graph.out_avals,
     reference=_reference,

@@ -17,7 +17,7 @@ import mmap
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import c_void_p as _P
 from typing import Any, NamedTuple
@@ -199,6 +199,15 @@ def _environment(**variables: str) -> Iterator[None]:
 _lock = threading.RLock()
 
 
+def made_by(collect: Callable[[_Library], Job]) -> Job:
+    """A job of oneDNN's primitives; Unsupported without it."""
+    library = _library()
+    if library is None:
+        raise Unsupported("oneDNN")
+    with _lock:
+        return collect(library)
+
+
 @functools.lru_cache(maxsize=1)
 def _library() -> _Library | None:
     with _lock:
@@ -228,11 +237,9 @@ def _path() -> str | None:
 @functools.lru_cache(maxsize=512)  # 130 KB each
 def job_of(convolution: Convolution) -> Job:
     """The calls that compute a convolution. Raises Unsupported if oneDNN has no fast way."""
-    library = _library()
-    if library is None or convolution.dtype not in _DTYPES:
+    if convolution.dtype not in _DTYPES:
         raise Unsupported(f"{convolution.dtype} convolution by oneDNN")
-    with _lock:
-        return _Calls(library, convolution).job()
+    return made_by(lambda library: _Convolving(library, convolution).job())
 
 
 class _Made:
@@ -255,24 +262,91 @@ class _Made:
                     getattr(self.library.c, f"dnnl_{kind}_destroy")(handle)
 
 
-class _Calls:
-    """Collects the calls of one convolution: reorders of operands, the primitive, reorder of the result."""
+class Calls:
+    """Collects calls of primitives, which are one job."""
 
-    def __init__(self, library: _Library, convolution: Convolution) -> None:
-        self.library, self.convolution = library, convolution
+    def __init__(self, library: _Library) -> None:
+        self.library = library
         self.calls: list[tuple[int | None, ...]] = []
         self.made = _Made(library)
         self.used = 0  # bytes of scratch memory
+
+    def desc(self, create: str, dims: Ints, how: Any, dtype: str = "float32") -> _P:
+        """A descriptor of an array."""
+        made = self.made.new("memory_desc")
+        self.library(create, ctypes.byref(made), len(dims), ints(dims), _DTYPES[dtype], how)
+        return made
+
+    def memory(self, md: _P, address: int | None = None) -> _P:
+        """A memory of this descriptor, at an address that is known or comes later."""
+        made = self.made.new("memory")
+        self.library("memory_create", ctypes.byref(made), md, self.library.engine, _P(address))
+        return made
+
+    def take(self, md: _P) -> _P:
+        """A memory of this descriptor in the scratch memory."""
+        made = self.memory(md, self.library.scratch_at + self.used)
+        self.used += -(-self.library.c.dnnl_memory_desc_get_size(md) // 4096) * 4096
+        if self.used > len(self.library.scratch):
+            raise Unsupported("more scratch memory than there is")
+        return made
+
+    def placed_later(self, memories: Sequence[_P]) -> list[tuple[int, int]]:
+        """Calls that put these memories where a job's arrays are; which argument of which call each array is."""
+        first, set_handle = len(self.calls), self.library.address("memory_set_data_handle")
+        self.calls += [(set_handle, memory.value, None) for memory in memories]
+        return [(first + i, 1) for i in range(len(memories))]
+
+    def quick(self, primitive_desc: _P) -> _P:
+        """The descriptor of a primitive; Unsupported if oneDNN has no fast one."""
+        name = ctypes.c_char_p()
+        self.library("primitive_desc_query", primitive_desc, _QUERY_NAME, 0, ctypes.byref(name))
+        if (name.value or b"").startswith(b"ref"):
+            raise Unsupported("oneDNN has only its slow reference for this")
+        return primitive_desc
+
+    def append(self, primitive_desc: _P, arguments: list[tuple[int, _P]]) -> None:
+        """Append the primitive of a descriptor."""
+        self._scratch(primitive_desc, arguments)
+        primitive = self.made.new("primitive")
+        self.library("primitive_create", ctypes.byref(primitive), primitive_desc)
+        self._execute(primitive, arguments)
+
+    def _scratch(self, primitive_desc: _P, arguments: list[tuple[int, _P]]) -> None:
+        """Add the scratch memory that the primitive wants to its arguments."""
+        md = _P(self.library.c.dnnl_primitive_desc_query_md(primitive_desc, _QUERY_SCRATCH, 0))
+        if md and self.library.c.dnnl_memory_desc_get_size(md):
+            arguments.append((_ARG_SCRATCH, self.take(md)))
+
+    def _execute(self, primitive: _P, arguments: list[tuple[int, _P]]) -> None:
+        """Append the call of a primitive."""
+        array = (_Argument * len(arguments))(*[_Argument(arg, memory) for arg, memory in arguments])
+        self.made.arrays.append(array)
+        self.calls.append(
+            (
+                self.library.address("primitive_execute"),
+                primitive.value,
+                self.library.stream.value,
+                len(arguments),
+                ctypes.addressof(array),
+            )
+        )
+
+
+class _Convolving(Calls):
+    """The calls of one convolution: reorders of operands, the primitive, reorder of the result."""
+
+    def __init__(self, library: _Library, convolution: Convolution) -> None:
+        super().__init__(library)
+        self.convolution = convolution
 
     def job(self) -> Job:
         """The job, on operands and result in the convolution's order."""
         described = {name: self._described(name) for name in ("src", "weights", "dst")}
         chosen = {name: md if self._is_channels_last(name) else self._any(name) for name, md in described.items()}
         primitive_desc = self._primitive_desc(chosen)
-        memories = [self._memory(described[name]) for name in self.convolution.arrays]
-        set_handle = self.library.address("memory_set_data_handle")
-        for memory in memories:
-            self.calls.append((set_handle, memory.value, None))
+        memories = [self.memory(described[name]) for name in self.convolution.arrays]
+        arrays = self.placed_later(memories)
         arguments: list[tuple[int, _P]] = []
         *operands, result = [
             self._laid_out(primitive_desc, name, described[name], memory, arguments)
@@ -280,28 +354,22 @@ class _Calls:
         ]
         for reorder in operands:
             self._reorder(*reorder) if reorder else None
-        self._scratch(primitive_desc, arguments)
-        primitive = self.made.new("primitive")
-        self.library("primitive_create", ctypes.byref(primitive), primitive_desc)
-        self._execute(primitive, arguments)
+        self.append(primitive_desc, arguments)
         self._reorder(*result) if result else None
-        return Job(self.calls, [(i, 1) for i in range(len(memories))], self.made)
+        return Job(self.calls, arrays, self.made)
 
     # -- descriptors
 
     def _described(self, name: str) -> _P:
         """The descriptor of an array as the program has it."""
         dims, strides = getattr(self.convolution, name), getattr(self.convolution, f"{name}_strides")
-        return self._desc("memory_desc_create_with_strides", dims, _ints(strides))
+        return self.desc("memory_desc_create_with_strides", dims, ints(strides), self.convolution.dtype)
 
     def _any(self, name: str) -> _P:
         """A descriptor that leaves the layout to oneDNN."""
-        return self._desc("memory_desc_create_with_tag", getattr(self.convolution, name), _TAG_ANY)
-
-    def _desc(self, create: str, dims: Ints, how: Any) -> _P:
-        made = self.made.new("memory_desc")
-        self.library(create, ctypes.byref(made), len(dims), _ints(dims), _DTYPES[self.convolution.dtype], how)
-        return made
+        return self.desc(
+            "memory_desc_create_with_tag", getattr(self.convolution, name), _TAG_ANY, self.convolution.dtype
+        )
 
     def _is_channels_last(self, name: str) -> bool:
         """Whether an array is one that oneDNN is quick on as it is. A kernel never is."""
@@ -311,41 +379,23 @@ class _Calls:
         return strides == strides_of(dims, (0, *range(2, len(dims)), 1))
 
     def _primitive_desc(self, chosen: dict[str, _P]) -> _P:
-        convolution, library = self.convolution, self.library
+        convolution = self.convolution
         src, weights, dst = chosen["src"], chosen["weights"], chosen["dst"]
-        holes = _ints(tuple(d - 1 for d in convolution.dilation))
-        geometry = [_ints(convolution.strides), holes, _ints(convolution.before), _ints(convolution.after)]
+        holes = ints(tuple(d - 1 for d in convolution.dilation))
+        geometry = [ints(convolution.strides), holes, ints(convolution.before), ints(convolution.after)]
         forward, made = self.made.new("primitive_desc"), self.made.new("primitive_desc")
         self._create(forward, "forward", _FORWARD_TRAINING, _DIRECT, src, weights, None, dst, *geometry)
         if convolution.kind == "data":
             self._create(made, "backward_data", _DIRECT, src, weights, dst, *geometry, forward)
         elif convolution.kind == "weights":
             self._create(made, "backward_weights", _DIRECT, src, weights, None, dst, *geometry, forward)
-        name = ctypes.c_char_p()
-        found = made if made else forward
-        library("primitive_desc_query", found, _QUERY_NAME, 0, ctypes.byref(name))
-        if (name.value or b"").startswith(b"ref"):
-            raise Unsupported("oneDNN has only its slow reference for this convolution")
-        return found
+        return self.quick(made if made else forward)
 
     def _create(self, into: _P, kind: str, *arguments: Any) -> None:
         create = f"convolution_{kind}_primitive_desc_create"
         self.library(create, ctypes.byref(into), self.library.engine, *arguments, self.library.attributes)
 
     # -- calls
-
-    def _memory(self, md: _P, address: int | None = None) -> _P:
-        made = self.made.new("memory")
-        self.library("memory_create", ctypes.byref(made), md, self.library.engine, _P(address))
-        return made
-
-    def _take(self, md: _P) -> _P:
-        """A memory of this descriptor in the scratch memory."""
-        made = self._memory(md, self.library.scratch_at + self.used)
-        self.used += -(-self.library.c.dnnl_memory_desc_get_size(md) // 4096) * 4096
-        if self.used > len(self.library.scratch):
-            raise Unsupported("more scratch memory than there is")
-        return made
 
     def _laid_out(
         self, primitive_desc: _P, name: str, md: _P, memory: _P, arguments: list[tuple[int, _P]]
@@ -360,45 +410,23 @@ class _Calls:
         if self.library.c.dnnl_memory_desc_equal(wanted, md):
             arguments.append((arg, memory))
             return None
-        inner = self._take(wanted)
+        inner = self.take(wanted)
         arguments.append((arg, inner))
         return (wanted, md, inner, memory) if is_result else (md, wanted, memory, inner)
 
     def _reorder(self, source: _P, target: _P, source_memory: _P, target_memory: _P) -> None:
-        desc, reorder = self.made.new("primitive_desc"), self.made.new("primitive")
-        engine = self.library.engine
+        desc, engine = self.made.new("primitive_desc"), self.library.engine
         self.library(
             "reorder_primitive_desc_create", ctypes.byref(desc), source, engine, target, engine, self.library.attributes
         )
-        self.library("primitive_create", ctypes.byref(reorder), desc)
-        arguments = [(_ARGS["src"], source_memory), (_ARGS["dst"], target_memory)]
-        self._scratch(desc, arguments)
-        self._execute(reorder, arguments)
-
-    def _scratch(self, primitive_desc: _P, arguments: list[tuple[int, _P]]) -> None:
-        md = _P(self.library.c.dnnl_primitive_desc_query_md(primitive_desc, _QUERY_SCRATCH, 0))
-        if md and self.library.c.dnnl_memory_desc_get_size(md):
-            arguments.append((_ARG_SCRATCH, self._take(md)))
-
-    def _execute(self, primitive: _P, arguments: list[tuple[int, _P]]) -> None:
-        array = (_Argument * len(arguments))(*[_Argument(arg, memory) for arg, memory in arguments])
-        self.made.arrays.append(array)
-        self.calls.append(
-            (
-                self.library.address("primitive_execute"),
-                primitive.value,
-                self.library.stream.value,
-                len(arguments),
-                ctypes.addressof(array),
-            )
-        )
+        self.append(desc, [(_ARGS["src"], source_memory), (_ARGS["dst"], target_memory)])
 
 
 class _Argument(ctypes.Structure):
     _fields_ = [("arg", ctypes.c_int), ("memory", _P)]
 
 
-def _ints(values: Ints) -> Any:
+def ints(values: Ints) -> Any:
     return (ctypes.c_int64 * len(values))(*values)
 
 

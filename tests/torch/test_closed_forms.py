@@ -130,6 +130,45 @@ def test_norms_of_nothing(shape):
     agree(lambda t, x: t.nn.functional.layer_norm(x, x.shape[-1:]), numbers(*shape), second=False)
 
 
+LARGE = numbers(2, 32, 132, 32)
+LARGE[0, 3, 5, 6], LARGE[1, 30, 2, 1], LARGE[1, 2] = np.nan, np.inf, 0.0
+VECTOR = numbers(32, seed=1)
+
+
+@pytest.mark.parametrize(
+    "fun, vectors",
+    [
+        (lambda t, x, w, b: t.nn.functional.layer_norm(x, (32,), w, b), 2),
+        (lambda t, x, w: t.nn.functional.layer_norm(x, (32,), w), 1),
+        (lambda t, x: t.nn.functional.layer_norm(x, (132, 32), eps=0.1), 0),
+        (lambda t, x, w, b: t.nn.functional.group_norm(x, 8, w, b), 2),
+        (lambda t, x, w: t.nn.functional.group_norm(x, 32, w), 1),
+        (lambda t, x: t.nn.functional.group_norm(x.transpose(1, 3), 4), 0),
+    ],
+)
+def test_norms_of_large_arrays(fun, vectors):
+    """Those of float32 that are computed apart."""
+    agree(fun, LARGE, *[VECTOR] * vectors, dtype="float32", second=False, tiers=("reference",))
+
+
+@pytest.mark.parametrize(
+    "shape, dim", [((3, 5), 1), ((2, 3, 4), (1, 2)), ((7,), 0), ((2, 8192), 1), ((4099,), 0), ((3, 4), 0)]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_lengths(shape, dim, dtype):
+    """Of rows that NumPy takes as inner products, and of others: long, of a prime size, across."""
+    x = numbers(*shape)
+    agree(lambda t, x: x.norm(dim=dim), x, dtype=dtype, second=False)
+    agree(lambda t, x: t.linalg.vector_norm(x.T, dim=0), numbers(4, 6), dtype=dtype, second=False)
+
+
+def test_lengths_of_odd_rows():
+    odd = np.array([[np.nan, 1], [np.inf, 1], [-np.inf, np.inf], [0, 0], [3, 4], [1e30, 1e30], [-0.0, 1e-30]])
+    agree(lambda t, x: x.norm(dim=1), odd, dtype="float32", second=False)
+    agree(lambda t, x: x.norm(dim=1), np.zeros((0, 3)), dtype="float32", second=False)
+    agree(lambda t, x: x.norm(dim=1), np.zeros((3, 0)), dtype="float32", second=False)
+
+
 def test_norms_in_forward_mode_and_batched():
     fun, x, w, b = LAYER
     group, y, u, v = GROUP

@@ -98,6 +98,8 @@ def test_infinities_and_nan_pass_through():
     odd = np.array([math.inf, -math.inf, math.nan], np.float32)
     for name in ("relu", "relu6", "leaky_relu", "elu", "softplus", "hardtanh", "logsigmoid"):
         agree(lambda F, x, name=name: getattr(F, name)(x), odd, grad=False)
+    largest = np.finfo(np.float32).max
+    agree(lambda F, x: F.mish(x), np.array([math.nan, math.inf, -math.inf, -largest, -104.0, largest], np.float32))
 
 
 @pytest.mark.parametrize(

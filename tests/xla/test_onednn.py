@@ -22,6 +22,16 @@ def step(seed=0, n=4):
     w.requires_grad_()
     ft.nn.functional.conv2d(x, w, stride=2, padding=1).relu().sum().backward()
     return w.grad.numpy().copy()
+def forked(compute):
+    import multiprocessing, warnings
+    warnings.simplefilter("ignore")
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=lambda: queue.put(compute()))
+    process.start()
+    print(queue.get(timeout=30))
+    process.join(30)
+    return process
 def by_xla(**kwargs):
     os.environ["FUNCTORCH_ONEDNN"] = "0"
     with fc.engine.forced_tier("reference"):
@@ -163,20 +173,29 @@ with fc.engine.forced_tier("fused"):
     step()
 with fc.engine.forced_tier("reference"):
     step()
-import multiprocessing, warnings
-warnings.simplefilter("ignore")
-def child(queue):
-    queue.put((onednn.is_available(), np.allclose(step(), wanted, rtol=1e-4, atol=1e-4)))
-context = multiprocessing.get_context("fork")
-queue = context.Queue()
-process = context.Process(target=child, args=(queue,))
-process.start()
-print(queue.get(timeout=30))
-process.join(30)
+process = forked(lambda: (onednn.is_available(), np.allclose(step(), wanted, rtol=1e-4, atol=1e-4)))
 print(process.exitcode, onednn.is_available(), np.allclose(step(), wanted, rtol=1e-4, atol=1e-4))
 """
     )
     assert out.splitlines() == ["(False, True)", "0 True True"]
+
+
+def test_norms_in_forked_children():
+    out = run_python(
+        PRELUDE
+        + """
+from functorch_core.kernels import on_host
+from functorch_core.core.aval import aval
+x = np.random.default_rng(0).standard_normal((1100, 256), dtype=np.float32)
+assert on_host.rows(False, False, 1e-5)(aval(x.shape, x.dtype)) is not None
+def norm():
+    with fc.engine.forced_tier("reference"):
+        return ft.nn.functional.layer_norm(ft.tensor(x), (256,)).numpy()
+wanted = norm()
+print(forked(lambda: np.allclose(norm(), wanted, rtol=1e-4, atol=1e-4)).exitcode)
+"""
+    )
+    assert out.split() == ["True", "0"]
 
 
 CACHED = (

@@ -386,8 +386,7 @@ def softplus(input: Tensor, beta=1.0, threshold=20.0):
 @hidden
 def _mish(input: Tensor):
     require_floating("mish_cpu", input)
-    x = wide(input)
-    return like(p.mul(x, p.tanh(act.softened(1.0, 20.0)(x))), input)
+    return like(act.mish(wide(input)), input)
 
 
 @overridable
