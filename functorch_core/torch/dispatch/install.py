@@ -55,7 +55,7 @@ def _method(op: TorchOp, name: str) -> Callable:
         return _named(op.method if name == op.name else op._method(), op, name)
     call = op.call
 
-    runs = op.runs if isinstance(op, TorchOp) else {}
+    runs = getattr(op, "runs", {})
 
     def method(*args, **kwargs):  # all of them as one tuple: 0.1 us less
         if active.plain and not kwargs:
@@ -106,7 +106,7 @@ NUMBERS = (int, float, bool, complex, np.generic)
 def _operator(op: TorchOp, reflected: bool) -> Callable:
     """A dunder; NotImplemented for operands that are neither tensors nor numbers."""
     if len(op.parameters) == 1:
-        return lambda self: op(self) if active.overrides is None else getattr(Tensor, op.name)(self)
+        return _unary_operator(op)
     if not isinstance(op, TorchOp) or reflected:
         return _slow_operator(op, reflected)
     known, call, runs, otherwise = op.known, op.call, op.runs, _slow_operator(op, False)
@@ -152,6 +152,20 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
                 tensor._value = record(found.unit, (x, other) if packed else (x,), 2)
                 return tensor
         return slow(self, other)
+
+    return operator
+
+
+def _unary_operator(op) -> Callable:
+    runs = getattr(op, "runs", {})
+
+    def operator(self):
+        run = runs.get(self.__class__) if active.plain else None
+        if run is not None:
+            made = run(self)
+            if made is not None:
+                return made
+        return op(self) if active.overrides is None else getattr(Tensor, op.name)(self)
 
     return operator
 

@@ -528,6 +528,18 @@ class Composite:
         return made
 
 
+class Looking(Composite):
+    """A function that looks at its arguments and lets an op compute, of the same arguments, what most calls mean. What
+    it looks at follows from avals and classes, so that calls that were seen before are the op's: `takes(op)`."""
+
+    __call__ = TorchOp.__call__
+
+    def takes(self, op: TorchOp) -> Looking:
+        """Let calls go to an op once that has seen their like, which it has by way of this function alone."""
+        self.runs = op.runs
+        return self
+
+
 def composite(
     fun: Callable | None = None,
     *,

@@ -14,6 +14,8 @@ avals and arguments, and records it. Its text follows from the pattern alone, so
 from __future__ import annotations
 
 import functools
+import math
+import re
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +42,7 @@ INTS = {int}
 # What an argument is, by its slot and class.
 TENSOR, LIST, STATIC, TRUTH, FLOAT, SIZES, INT_NUMBER, FLOAT_NUMBER, NOTHING = "TLSBFIifN"
 PAIR = "P"  # a list of two tensors, which is written out
+LITERAL, PACKED = "lp"  # a number that is part of the key, and one that is an operand, where it is known which
 
 
 def path_of(op, args: tuple, kwargs: dict) -> Path | None:
@@ -142,10 +145,13 @@ READ_PAIR = f"""
         x{{i}}a, x{{i}}b = x{{i}}
         if x{{i}}a.__class__ not in PLAIN or x{{i}}b.__class__ not in PLAIN:
             return None{READ.replace("{i}", "{i}a")}{READ.replace("{i}", "{i}b")}"""
+# 0.0 is part of a key, -0.0, which equals it, is packed.
+IS_LITERAL = {
+    INT_NUMBER: "(x{i} in LITERALS or not x{i})",
+    FLOAT_NUMBER: "(x{i} in LITERALS or not x{i} and copysign(1, x{i}) > 0)",
+}
 READ_NUMBER = """
-        if {refused}:
-            return None
-        k{i}, v{i} = (x{i}, ()) if x{i} in LITERALS or not x{i} else (None, (x{i},))"""
+        k{i}, v{i}, m{i} = (x{i}, (), ()) if {literal} else (None, (x{i},), (False,))"""
 REFUSE = """
         if {refused}:
             return None"""
@@ -182,7 +188,7 @@ REFUSED = {
     FLOAT: "x{i} != x{i}",
     SIZES: "not set(map(type, x{i})) <= INTS",
     INT_NUMBER: "not fits(x{i})",
-    FLOAT_NUMBER: "not x{i}",
+    PACKED: "not fits(x{i})",
 }
 
 
@@ -193,11 +199,11 @@ def _reading(kind: str, looking: bool) -> str:
         return LOOK_LIST if looking else READ_LIST
     if kind == PAIR:
         return READ_PAIR
-    if kind in (INT_NUMBER, FLOAT_NUMBER):
-        return READ_NUMBER.replace("{refused}", REFUSED[kind])
-    return REFUSE.replace("{refused}", REFUSED[kind]) if kind in REFUSED else ""
+    refuse = REFUSE.replace("{refused}", REFUSED[kind]) if kind in REFUSED else ""
+    return refuse + READ_NUMBER.replace("{literal}", IS_LITERAL[kind]) if kind in IS_LITERAL else refuse
 
 
+NUMBERS = f"[{INT_NUMBER}{FLOAT_NUMBER}]"
 # What an argument adds to the key, to that of `look`, to the values, the operands and the mask of those on the tape.
 PARTS = {
     TENSOR: ("v{i}.aval", "x{i}._value.aval if x{i}._level is None else x{i}._level.aval", "v{i}", "x{i}"),
@@ -205,7 +211,8 @@ PARTS = {
     PAIR: ("(v{i}a.aval, v{i}b.aval)", "", "v{i}a, v{i}b", "x{i}a, x{i}b"),
     INT_NUMBER: ("k{i}", "k{i}", "*v{i}", "*v{i}"),
     FLOAT_NUMBER: ("k{i}", "k{i}", "*v{i}", "*v{i}"),
-    **dict.fromkeys((STATIC, TRUTH, FLOAT, SIZES), ("x{i}", "x{i}", "", "")),
+    PACKED: ("None", "", "x{i}", "x{i}"),
+    **dict.fromkeys((STATIC, TRUTH, FLOAT, SIZES, LITERAL), ("x{i}", "x{i}", "", "")),
     NOTHING: ("", "", "", ""),
 }
 ON_TAPE = {TENSOR: "x{i}._ge is not None", LIST: "taped", PAIR: "x{i}a._ge is not None or x{i}b._ge is not None"}
@@ -213,15 +220,16 @@ MASKS = {
     TENSOR: "x{i}._ge is not None",
     PAIR: "x{i}a._ge is not None, x{i}b._ge is not None",
     LIST: "*[y._ge is not None for y in x{i}]",
-    INT_NUMBER: "*[False for _ in v{i}]",
-    FLOAT_NUMBER: "*[False for _ in v{i}]",
+    INT_NUMBER: "*m{i}",
+    FLOAT_NUMBER: "*m{i}",
+    PACKED: "False",
 }
 
 
-def _recording(values: str) -> str:
+def _recording(kinds: str, values: str) -> str:
     """The call that records an op of these values."""
     n = values.count(",")
-    if 0 < n < 5 and "*" not in values:
+    if 0 < n < 5 and "*" not in values and PACKED not in kinds:
         return f"record_{n}(found.unit, {values})"
     return f"record(found.unit, ({values}), 3)"
 
@@ -245,7 +253,7 @@ def _filled(template: str, kinds: str, looking: bool) -> str:
         operands=row(3),
         mask=parts(lambda kind: MASKS.get(kind, ""), end=",").lstrip(","),
         taped=parts(lambda kind: ON_TAPE.get(kind, ""), " or ") or "False",
-        record=_recording(values),
+        record=_recording(kinds, values),
     )
 
 
@@ -253,7 +261,13 @@ def _filled(template: str, kinds: str, looking: bool) -> str:
 def _made(kinds: str) -> Callable:
     """make(seen, finish) -> run, look for arguments of these kinds."""
     run = _filled(RUN, kinds, False)
-    if kinds.count(LIST) == 1:
+    numbers = [i for i, kind in enumerate(kinds) if kind in IS_LITERAL]
+    if numbers and LIST not in kinds:
+        literal = " and ".join([IS_LITERAL[kinds[i]].replace("{i}", str(i)) for i in numbers])
+        all_literal = _filled(RUN, re.sub(NUMBERS, LITERAL, kinds), False)
+        otherwise = run if len(numbers) > 1 else _filled(RUN, re.sub(NUMBERS, PACKED, kinds), False)
+        run = f"\n        if {literal}:{textwrap.indent(all_literal, '    ')}{otherwise}"
+    elif kinds.count(LIST) == 1:
         pair = _filled(RUN, kinds.replace(LIST, PAIR), False)
         run = f"\n        if len(x{kinds.index(LIST)}) == 2:{textwrap.indent(pair, '    ')}{run}"
     run = _filled(f"\n    def run({{arguments}}):{run.replace('{', '{{').replace('}', '}}')}", kinds, False)
@@ -270,6 +284,7 @@ NAMES: dict[str, Any] = {
     "Tensor": Tensor,
     "active": active,
     "apply_to": apply_to,
+    "copysign": math.copysign,
     "fits": fits,
     "modes": modes,
     "new": object.__new__,

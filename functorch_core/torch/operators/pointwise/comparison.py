@@ -9,7 +9,7 @@ from ....core import dtypes as dt
 from ....core.warn import warn_once
 from ....kernels import elementwise as ew
 from ....kernels.elementwise import truth
-from ...dispatch.op import composite, torch_op, write_out
+from ...dispatch.op import Looking, composite, torch_op, write_out
 from ...dispatch.slots import Operand
 from ...dispatch.traits import EXPECTED, Out
 from ...tape.meta import NO_ITEM, NO_NONZERO, is_meta, refusal
@@ -297,6 +297,12 @@ bitwise_right_shift = binary(
 # ---- choice --------------------------------------------------------------------------------------
 
 
+BYTES = (
+    "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
+    "PyTorch. Use a boolean condition instead."
+)
+
+
 @torch_op(name="_where", number="shown", node="Where0(input, other)")
 def where_of(condition: Tensor, input: Operand, other: Operand):
     """input where the condition holds, other elsewhere."""
@@ -305,18 +311,17 @@ def where_of(condition: Tensor, input: Operand, other: Operand):
             "where expected condition to be a boolean tensor, but got a tensor with "
             f"dtype {scalar_name(condition.aval.dtype)}"
         )
+    if condition.aval.dtype == dt.uint8:
+        warn_once(BYTES)
     dtype = result_dtype((input, other))
     return p.select(*broadcast([truth(condition), cast(input, dtype), cast(other, dtype)]))
 
 
-BYTES = (
-    "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
-    "PyTorch. Use a boolean condition instead."
-)
-
-
 @composite(
-    method=False, out=Out("Expected out type to be {found} but got {wanted}", whole=True), without_data=NO_NONZERO
+    kind=Looking,
+    method=False,
+    out=Out("Expected out type to be {found} but got {wanted}", whole=True),
+    without_data=NO_NONZERO,
 )
 def where(condition, input=None, other=None, *, out=None):
     """input where the condition holds, other elsewhere; with one argument the places it holds.
@@ -326,7 +331,8 @@ def where(condition, input=None, other=None, *, out=None):
     """
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
-    if isinstance(condition, Tensor) and condition._aval.dtype == dt.uint8:
-        warn_once(BYTES)
     result = where_of(condition, input, other)
     return result if out is None else write_out("where", out, result)
+
+
+where.takes(where_of)
