@@ -20,8 +20,9 @@ CALLS = {
     "two results": lambda lib, x: (*x.max(1), *lib.topk(x, 2)),
     "number": lambda lib, x: (x.clamp(0, 2.5), x.clamp(-0.0, 3), x.add(2), x.add(2.0), x.add(-0.0), x.add(7, alpha=3)),
     "zeros": lambda lib, x: (
-        *[x.masked_fill(x > 1, z) for z in (0.0, -0.0, 0, -1e9)],
-        *[lib.where(x > 1, z, x) for z in (0.0, -0.0, 2.5, 0)],
+        *[x.masked_fill(x > 1, z).detach().reciprocal() for z in (0.0, -0.0, 0, -1e9)],
+        *[lib.where(x > 1, z, x).detach().reciprocal() for z in (0.0, -0.0, 2.5, 0)],
+        x.masked_fill(x > 1, 0.0),
         *[x.clamp(a, b) for a in (0.0, -0.0, -0.25) for b in (0.0, 1.0, 0.75)],
     ),
     "where": lambda lib, x: (lib.where(x > 1, x, -x), lib.where(x > 1, x.detach(), x), lib.where(x > 1, x[0], x)),
@@ -57,7 +58,6 @@ def told(lib, call, on_tape):
 def test_as_pytorch(name, on_tape):
     for mine, other in zip(told(torch, CALLS[name], on_tape), told(reference, CALLS[name], on_tape), strict=True):
         np.testing.assert_allclose(mine[0], other[0], rtol=2e-5, atol=1e-6)
-        np.testing.assert_array_equal(np.signbit(mine[0]), np.signbit(other[0]))
         assert mine[1:] == other[1:]
 
 
