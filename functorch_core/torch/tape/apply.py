@@ -516,11 +516,12 @@ def apply_to(op: GraphOp, operands: Sequence, values: Sequence, mask: Sequence[b
 def _made(op: GraphOp, out):
     """Results without history."""
     if op.multiple:
-        return [_without_history(value) for value in out]
-    return _without_history(out)
+        return [without_history(value) for value in out]
+    return without_history(out)
 
 
-def _without_history(value: Value) -> Tensor:
+def without_history(value: Value) -> Tensor:
+    """A tensor around a result that is on no tape."""
     tensor = new_tensor(value)
     if active.marks_inference and state.inference:
         tensor._is_inference = True
@@ -615,7 +616,9 @@ def _repeated(
     text = REPEATED.format(
         operands=", ".join(operands),
         values=values,
-        record=f"record(forward, ({values},), {inner})" if True in numbers or len(n) > 4 else f"{by_n}(forward, {values})",
+        record=f"record(forward, ({values},), {inner})"
+        if True in numbers or len(n) > 4
+        else f"{by_n}(forward, {values})",
         edges=", ".join([f"x{i}._ge" if mask[i] else "None" for i in n]),
         saved=[*[f"v{i}" for i in saved_inputs], *["value" for _ in saved_outputs]],
         versions=[*versions, *["(ref(made), 0)" for _ in saved_outputs]],
