@@ -14,7 +14,7 @@ from ...ops.signature import LITERALS, fits
 from ..tape.modes import state as modes
 from ..tensors.active import active
 from ..tensors.base import Tensor, add_members
-from .inplace import inplace
+from .inplace import inplace, inplace_again
 from .op import PLAIN, TorchOp, as_tensor, named_apart, registry
 from .overrides import DeclinedError, activate
 from .view_op import ViewOp
@@ -76,7 +76,11 @@ def _method(op: TorchOp, name: str) -> Callable:
 
 
 def _inplace_method(op: TorchOp, name: str) -> Callable:
+    simple = isinstance(op, TorchOp)
+
     def method(self, *args, **kwargs):
+        if simple and active.plain and not kwargs and inplace_again(op, self, args):
+            return self
         asked = active.overrides
         if asked is not None and asked.applies(method, (self, *args), kwargs):
             return asked.handle(method, (self, *args), kwargs)
@@ -212,7 +216,11 @@ def _with_another(op, x: Tensor, other, reflected: bool):
 
 
 def _inplace_operator(op: TorchOp) -> Callable:
+    simple = isinstance(op, TorchOp)
+
     def operator(self, other):
+        if simple and active.plain and inplace_again(op, self, (other,)):
+            return self
         if not isinstance(other, (Tensor, *NUMBERS)):
             if other.__class__ is Array:
                 other = as_tensor(other)

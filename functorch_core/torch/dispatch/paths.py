@@ -17,7 +17,7 @@ import functools
 import math
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import dtypes as dt
@@ -38,6 +38,7 @@ SIMPLE = frozenset({int, bool, str, type(None), _types.dtype, *map(type, dt.ALL)
 MOST = 4096  # signatures that a path keeps
 PATTERNS = 256  # that an op keeps
 INTS = {int}
+NEW: Any = object()  # in the place of the path of a pattern that was not looked at yet
 
 # What an argument is, by its slot and class.
 TENSOR, LIST, STATIC, TRUTH, FLOAT, SIZES, INT_NUMBER, FLOAT_NUMBER, NOTHING = "TLSBFIifN"
@@ -45,7 +46,7 @@ PAIR = "P"  # a list of two tensors, which is written out
 LITERAL, PACKED = "lp"  # a number that is part of the key, and one that is an operand, where it is known which
 
 
-def path_of(op, args: tuple, kwargs: dict) -> Path | None:
+def path_of(op, args: Sequence, kwargs: dict) -> Path | None:
     """The path of calls with arguments of these classes; None if they have to be looked at more closely."""
     if len(args) > op.n_positional or len(op.paths) >= PATTERNS:
         return None
@@ -65,7 +66,7 @@ def path_of(op, args: tuple, kwargs: dict) -> Path | None:
     return found
 
 
-def pattern(args: tuple, kwargs: dict) -> tuple:
+def pattern(args: Sequence, kwargs: dict) -> tuple:
     """What a path is found by: the classes of the arguments."""
     return (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
 
@@ -102,7 +103,7 @@ class Path:
         op = None if found is None else self.seen.get(found[0])
         return None if op is None else self.finish(apply(op, found[1]), op)
 
-    def remember(self, op: GraphOp, given: tuple, n_operands: int):
+    def remember(self, op: GraphOp, given: Sequence, n_operands: int):
         """After a call: which op it was, if no default is an operand."""
         found = self.look(*given)
         if found is None or len(found[1]) != n_operands:
