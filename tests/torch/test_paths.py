@@ -27,6 +27,10 @@ CALLS = {
     ),
     "where": lambda lib, x: (lib.where(x > 1, x, -x), lib.where(x > 1, x.detach(), x), lib.where(x > 1, x[0], x)),
     "negative and transposed": lambda lib, x: (-x, -x.T, x.T.T, x[1].clone().neg()),
+    "conversions": lambda lib, x: (
+        *(x.to("cpu"), x.to(lib.float32), x.to(lib.device("cpu")), x.float(), x.long(), x.t().contiguous()),
+        *(x.clone(), x.t().clone(), x[1:].clone(), x.contiguous(), x.to(lib.float64), x.double(), x.T),
+    ),
     "what is no number": lambda lib, x: x.masked_fill(x > 1, math.nan),
     "static float": lambda lib, x: lib.nn.functional.layer_norm(x, (3,), x[0], None, 1e-3),
     "operators": lambda lib, x: (x * 2.5, x * x, x + x.detach(), x.detach() / x, x - 1, x * 7, 3 - x),
@@ -133,3 +137,15 @@ def test_what_is_remembered_is_bounded(monkeypatch):
     for i in range(100):
         paths.remember(seen, i, i)
         assert i in seen and len(seen) <= 8
+
+
+def test_what_changes_nothing_is_the_tensor_itself():
+    for lib in (torch, reference):
+        x = lib.ones(2, 3)
+        for _ in range(TIMES):
+            assert x.to("cpu") is x.float() is x.contiguous() is x.to(lib.float32) is x and x.clone() is not x
+            assert x.t().contiguous() is not x and (x.size(0), x.size(-1), x.T.size(0)) == (2, 3, 3)
+            assert x.zero_() is x.fill_(2) is x.fill_(-0.5) is x
+            for call in (lambda: x.size(2), lambda: x.to("nowhere"), lambda: x.fill_(lib.ones(2))):
+                with pytest.raises((IndexError, RuntimeError)):
+                    call()

@@ -538,15 +538,29 @@ class Composite:
 
 
 class Looking(Composite):
-    """A function that looks at its arguments and lets an op compute, of the same arguments, what most calls mean. What
-    it looks at follows from avals and classes, so that calls that were seen before are the op's: `takes(op)`."""
+    """A function of which most calls need little of what it does: these are known by the classes of their arguments."""
 
     __call__ = TorchOp.__call__
 
-    def takes(self, op: TorchOp) -> Looking:
-        """Let calls go to an op once that has seen their like, which it has by way of this function alone."""
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.runs: dict[type | tuple, Callable] = {}
+
+    def takes(self, op: TorchOp):
+        """Let calls go to an op of the same arguments that has seen their like: what this function looks at follows
+        from avals and classes."""
         self.runs = op.runs
-        return self
+
+    def simply(self, *classes: type | None) -> Callable:
+        """Decorator: what to try first, while nothing is active, with a tensor and arguments of these classes; it
+        returns None where all has to be looked at."""
+
+        def declare(run: Callable) -> Callable:
+            for cls in PLAIN:
+                self.runs[(cls, *classes) if classes else cls] = run
+            return run
+
+        return declare
 
 
 def composite(

@@ -51,7 +51,7 @@ class Transposes:
         tensor([[1, 3],
                 [2, 4]])
         """
-        if self.ndim != 2:
+        if len((self._value if self._level is None else self._level).aval.shape) != 2:
             warn(REVERSED)
         return (_reversed.method if active.plain else _reversed.fun)(self)
 
