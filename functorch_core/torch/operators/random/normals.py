@@ -44,10 +44,11 @@ def normal_from_arrays(gen: Mt19937Generator, mean, std) -> np.ndarray:
     if not isinstance(std, np.ndarray):
         values = normal(gen, mean.shape, mean.dtype, 0.0, std)
         return cast(values + mean, mean.dtype)
-    if std.size and not std.min() >= 0:
+    if std.size and not (std.min() >= 0 if std.size > FEW else all([x >= 0 for x in std.ravel().tolist()])):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     like = mean if isinstance(mean, np.ndarray) else std
-    values = normal(gen, np.broadcast_shapes(np.shape(mean), std.shape), like.dtype)
+    shape = std.shape if np.shape(mean) in ((), std.shape) else np.broadcast_shapes(np.shape(mean), std.shape)
+    values = normal(gen, shape, like.dtype)
     values = cast(values * std, like.dtype)
     if like is std:
         mean = np.asarray(mean).astype(std.dtype)
