@@ -27,6 +27,7 @@ from .ranges import moved, range_of
 from .recorder import is_internal
 from .value import ABSENT, SHARDED, Value
 
+FEW = 16  # indices that Python compares, in 0.4 us for the 3 of two calls of NumPy
 HOST_SIZE = 1 << 20  # index buffers of more elements are checked where they are used, not here
 
 
@@ -100,7 +101,11 @@ def extent_of(index: Value, ignore: int | None = None) -> tuple[int, int] | None
         return None
     if not array.size:
         return 0, -1
-    low, high = int(np.minimum.reduce(array, axis=None)), int(np.maximum.reduce(array, axis=None))
+    if array.size <= FEW:
+        numbers = array.ravel().tolist()
+        low, high = min(numbers), max(numbers)
+    else:
+        low, high = int(np.minimum.reduce(array, axis=None)), int(np.maximum.reduce(array, axis=None))
     if ignore is not None and (low <= ignore <= high):
         array = array[array != ignore]
         low, high = (int(array.min()), int(array.max())) if array.size else (0, -1)

@@ -2,6 +2,7 @@
 
     python -m tests.benchmarks.eager            everything (needs the `conformance` extra)
     python -m tests.benchmarks.eager ops        calls of single ops, 200 between two flushes
+    python -m tests.benchmarks.eager ops cat .T only those with `cat` or `.T` in their names
     python -m tests.benchmarks.eager acting     loops that read a number in each round
 
 Ratios are ours / PyTorch's; all of Python is included.
@@ -47,15 +48,112 @@ OPS = {
     "x[0] = 1": lambda lib, x: x.detach().__setitem__(0, 1),
     "cat([x, x])": lambda lib, x: lib.cat([x, x]),
     "F.layer_norm(x, (4,))": lambda lib, x: lib.nn.functional.layer_norm(x, (4,)),
+    "x.clamp(0, 1)": lambda lib, x: x.clamp(0, 1),
+    "x.exp()": lambda lib, x: x.exp(),
+    "x.mean()": lambda lib, x: x.mean(),
+    "x.sum(-1)": lambda lib, x: x.sum(-1),
+    "x.sum(dim=1)": lambda lib, x: x.sum(dim=1),
+    "x.norm()": lambda lib, x: x.norm(),
+    "x.max(dim=1)": lambda lib, x: x.max(dim=1),
+    "x ** 2": lambda lib, x: x**2,
+    "x / 3": lambda lib, x: x / 3,
+    "-x": lambda lib, x: -x,
+    "stack([x, x])": lambda lib, x: lib.stack([x, x]),
+    "addmm(x, x, x)": lambda lib, x: lib.addmm(x, x, x),
+    "einsum": lambda lib, x: lib.einsum("ij,jk->ik", x, x),
+    "F.softmax(x, dim=-1)": lambda lib, x: lib.nn.functional.softmax(x, dim=-1),
+    "F.mse_loss(x, x)": lambda lib, x: lib.nn.functional.mse_loss(x, x),
+    "x.clone()": lambda lib, x: x.clone(),
+    "x.detach()": lambda lib, x: x.detach(),
+    "x[:, 1]": lambda lib, x: x[:, 1],
+    "x[1, 2]": lambda lib, x: x[1, 2],
+    "x.unsqueeze(0)": lambda lib, x: x.unsqueeze(0),
+    "x.squeeze(0)": lambda lib, x: x.squeeze(0),
+    "x.reshape(2, 8)": lambda lib, x: x.reshape(2, 8),
+    "x.permute(1, 0)": lambda lib, x: x.permute(1, 0),
+    "x.expand(2, 4, 4)": lambda lib, x: x.expand(2, 4, 4),
+    "x.split(2)": lambda lib, x: x.split(2),
+    "x.flatten()": lambda lib, x: x.flatten(),
+    "x.t()": lambda lib, x: x.t(),
+    "x.T": lambda lib, x: x.T,
 }
+
+# With a condition on x and indices besides, made outside of the loop.
+OTHERS = {
+    "where(c, x, x)": lambda lib, x, c, i, y: lib.where(c, x, x),
+    "where(c, x, 0.0)": lambda lib, x, c, i, y: lib.where(c, x, 0.0),
+    "x.masked_fill(c, 0.0)": lambda lib, x, c, i, y: x.masked_fill(c, 0.0),
+    "x.gather(1, i)": lambda lib, x, c, i, y: x.gather(1, i),
+    "x[y]": lambda lib, x, c, i, y: x[y],
+    "F.cross_entropy(x, y)": lambda lib, x, c, i, y: lib.nn.functional.cross_entropy(x, y),
+    "F.embedding(y, x)": lambda lib, x, c, i, y: lib.nn.functional.embedding(y, x),
+    "F.nll_loss(x, y)": lambda lib, x, c, i, y: lib.nn.functional.nll_loss(x, y),
+}
+
+# Without a tape.
+PLAIN = {
+    "x > 0": lambda lib, x: x > 0,
+    "x == x": lambda lib, x: x == x,
+    "x.argmax()": lambda lib, x: x.argmax(),
+    "x.argmax(-1)": lambda lib, x: x.argmax(-1),
+    "x += 1": lambda lib, x: x.__iadd__(1),
+    "x.add_(x)": lambda lib, x: x.add_(x),
+    "x.zero_()": lambda lib, x: x.zero_(),
+    "x.shape": lambda lib, x: x.shape,
+    "x.size(0)": lambda lib, x: x.size(0),
+    "len(x)": lambda lib, x: len(x),
+    "x.device": lambda lib, x: x.device,
+    "x.float()": lambda lib, x: x.float(),
+    "x.long()": lambda lib, x: x.long(),
+    "x.to('cpu')": lambda lib, x: x.to("cpu"),
+    "x.contiguous()": lambda lib, x: x.contiguous(),
+    "zeros(4, 4)": lambda lib, x: lib.zeros(4, 4),
+    "ones(4, 4)": lambda lib, x: lib.ones(4, 4),
+    "zeros_like(x)": lambda lib, x: lib.zeros_like(x),
+    "arange(4)": lambda lib, x: lib.arange(4),
+    "tensor(1.0)": lambda lib, x: lib.tensor(1.0),
+    "tensor([1.0, 2.0])": lambda lib, x: lib.tensor([1.0, 2.0]),
+    "rand(4)": lambda lib, x: lib.rand(4),
+    "randn(4, 4)": lambda lib, x: lib.randn(4, 4),
+    "randn_like(x)": lambda lib, x: lib.randn_like(x),
+    "randint(0, 9, (4,))": lambda lib, x: lib.randint(0, 9, (4,)),
+    "multinomial(x, 1)": lambda lib, x: lib.multinomial(x, 1),
+    "with no_grad()": lambda lib, x: _without_grad(lib),
+}
+
+
+def _without_grad(lib):
+    with lib.no_grad():
+        pass
+
+
+# Reads: the recording is computed at each.
+READ = {
+    "x.sum().item()": lambda lib, x: x.sum().item(),
+    "float(x.mean())": lambda lib, x: float(x.mean()),
+    "bool((x > 0).all())": lambda lib, x: bool((x > 0).all()),
+    "x[0, 0].item()": lambda lib, x: x[0, 0].item(),
+    "int(x.argmax())": lambda lib, x: int(x.argmax()),
+    "x[x > 0]": lambda lib, x: x[x > 0],
+    "(x + x).tolist()": lambda lib, x: (x + x).tolist(),
+}
+
+
+def _chosen(rows: dict) -> list:
+    """Those whose names have what the command line says, if it says anything."""
+    said = [x for x in sys.argv[1:] if x not in SECTIONS]
+    return [(name, op) for name, op in rows.items() if not said or any(x in name for x in said)]
 
 
 def _calls(lib, op, on_tape: bool):
     x = lib.ones(4, 4, requires_grad=on_tape)
+    given = (lib, x)
+    if op in OTHERS.values():
+        given = lib, x, lib.ones(4, 4) > 0, lib.zeros(4, 1, dtype=lib.int64), lib.arange(4)
 
     def run():
         for _ in range(CALLS):
-            y = op(lib, x)
+            y = op(*given)
         return y
 
     return run
@@ -67,7 +165,7 @@ def ops():
 
     libraries = _both()
     for on_tape in (False, True):
-        for name, op in OPS.items():
+        for name, op in _chosen({**OPS, **OTHERS, **({} if on_tape else PLAIN | READ)}):
             mine, other = (_calls(lib, op, on_tape) for lib in libraries)
             row = alternate(mine, other, number=1, between=engine.flush)
             row["ours_min"], row["theirs_min"] = row["ours_min"] / CALLS, row["theirs_min"] / CALLS
@@ -123,7 +221,7 @@ SECTIONS = {"ops": ops, "acting": acting}
 
 def main():
     """The sections named on the command line, or all."""
-    for name in sys.argv[1:] or SECTIONS:
+    for name in [x for x in sys.argv[1:] if x in SECTIONS] or SECTIONS:
         print(f"-- {SECTIONS[name].__doc__}")
         SECTIONS[name]()
 

@@ -409,3 +409,55 @@ def test_ones_of_a_gradient_are_part_of_its_program():
     assert y.sum().item() == 1 << 18
     y[3, 4:6] = 7
     assert y.sum().item() == (1 << 18) + 12
+
+
+FACTORIES = {
+    "sizes": lambda lib: (
+        lib.zeros(2, 3),
+        lib.ones((2, 3)),
+        lib.zeros(lib.ones(2, 3).shape),
+        lib.ones(()),
+        lib.zeros(0),
+    ),
+    "dtypes": lambda lib: (lib.zeros(2, dtype=lib.int32), lib.ones(2, dtype=float), lib.zeros(2, device="cpu")),
+    "ranges": lambda lib: (lib.arange(4), lib.arange(1, 4), lib.arange(7, 0, -2), lib.arange(4, dtype=lib.float64)),
+    "like": lambda lib: (
+        lib.zeros_like(lib.ones(2, 3)),
+        lib.ones_like(lib.ones(2, 3).t()),
+        lib.zeros_like(lib.arange(3)),
+    ),
+    "leaf": lambda lib: (lib.zeros(2, requires_grad=True) * 2, lib.ones(2) * 2),
+    "written to": lambda lib: (lib.zeros(3).add_(1), lib.zeros(3), lib.arange(3).mul_(2), lib.arange(3)),
+    "truth": lambda lib: (lib.arange(1), lib.arange(1.0), lib.arange(2, True + 5)),
+}
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_factories_called_again(name):
+    for default in ("float32", "float64", "float32"):
+        for lib in (torch, reference):
+            lib.set_default_dtype(getattr(lib, default))
+        try:
+            for _ in range(3):
+                for mine, theirs in zip(FACTORIES[name](torch), FACTORIES[name](reference), strict=True):
+                    assert (str(mine.dtype), mine.shape, mine.stride()) == (
+                        str(theirs.dtype),
+                        theirs.shape,
+                        theirs.stride(),
+                    )
+                    assert mine.requires_grad == theirs.requires_grad
+                    np.testing.assert_array_equal(mine.detach().numpy(), theirs.detach().numpy())
+        finally:
+            for lib in (torch, reference):
+                lib.set_default_dtype(lib.float32)
+
+
+def test_a_factory_called_again_obeys_what_is_on():
+    for _ in range(3):
+        torch.zeros(2), torch.rand(2)
+    with torch.device("meta"):
+        assert torch.zeros(2).device.type == torch.rand(2).device.type == "meta"
+    with torch.inference_mode():
+        assert torch.zeros(2).is_inference() and torch.rand(2).is_inference() and not torch.zeros(2).requires_grad
+    assert not torch.zeros(2).is_inference()
+    assert torch.func.vmap(lambda x: x + torch.zeros(2))(torch.ones(3, 2)).shape == (3, 2)

@@ -374,3 +374,42 @@ def outcome_of(program, library):
         return program(library)
     except Exception as error:  # noqa: BLE001 (it is compared)
         return type(error).__name__, str(error)
+
+
+def read_again(lib):
+    """Reads by tensors, of which the first call looks at its arguments and further ones look up."""
+    x, found = lib.arange(24.0).reshape(4, 6), []
+    w = lib.ones(4, 6, requires_grad=True)
+    for i in range(4):
+        rows, columns, mask = lib.tensor([0, 3, i]), lib.tensor([[i], [5]]), x > 4 * i
+        found += [x[rows], x[rows, rows], x[rows, columns], x.t()[rows], x[rows.int()], x[:, rows], x[rows[None]]]
+        found += [x[mask], x[mask[:, 0]], x.t()[mask.t()], x[x > 100], x.t()[rows > 0] if i > 3 else x[-rows]]
+        found += [
+            x.gather(1, columns),
+            x.gather(0, lib.zeros(1, 6, dtype=lib.int64)),
+            w[mask].detach(),
+            w[rows].detach(),
+        ]
+        (w[mask] * x[mask]).sum().backward()
+        found += [w.grad.clone()]
+        for call in (
+            lambda: x[lib.tensor([7, 0])],
+            lambda: x.gather(1, lib.tensor([[6], [0]])),
+            lambda: x.gather(0, lib.zeros(1, 7, dtype=lib.int64)),
+            lambda: x[mask[:3]],
+            lambda: x[rows, rows, rows],
+            lambda: x[rows[:2], rows],
+        ):
+            with pytest.raises((IndexError, RuntimeError)) as error:
+                call()
+            found.append(f"{type(error.value).__name__}: {str(error.value)[:60]}")
+    return found
+
+
+def test_read_again():
+    for mine, other in zip(read_again(torch), read_again(reference), strict=True):
+        if isinstance(other, str):
+            assert mine == other
+        else:
+            assert mine.stride() == other.stride()
+            np.testing.assert_array_equal(mine.numpy(), other.numpy())

@@ -19,6 +19,18 @@ CALLS = {
     "several of several kinds": lambda lib, x: (lib.stack((x, x)), lib.stack([x, x, x], dim=-1)),
     "two results": lambda lib, x: (*x.max(1), *lib.topk(x, 2)),
     "number": lambda lib, x: (x.clamp(0, 2.5), x.clamp(-0.0, 3), x.add(2), x.add(2.0), x.add(-0.0), x.add(7, alpha=3)),
+    "zeros": lambda lib, x: (
+        *[x.masked_fill(x > 1, z).detach().reciprocal() for z in (0.0, -0.0, 0, -1e9)],
+        *[lib.where(x > 1, z, x).detach().reciprocal() for z in (0.0, -0.0, 2.5, 0)],
+        x.masked_fill(x > 1, 0.0),
+        *[x.clamp(a, b) for a in (0.0, -0.0, -0.25) for b in (0.0, 1.0, 0.75)],
+    ),
+    "where": lambda lib, x: (lib.where(x > 1, x, -x), lib.where(x > 1, x.detach(), x), lib.where(x > 1, x[0], x)),
+    "negative and transposed": lambda lib, x: (-x, -x.T, x.T.T, x[1].clone().neg()),
+    "conversions": lambda lib, x: (
+        *(x.to("cpu"), x.to(lib.float32), x.to(lib.device("cpu")), x.float(), x.long(), x.t().contiguous()),
+        *(x.clone(), x.t().clone(), x[1:].clone(), x.contiguous(), x.to(lib.float64), x.double(), x.T),
+    ),
     "what is no number": lambda lib, x: x.masked_fill(x > 1, math.nan),
     "static float": lambda lib, x: lib.nn.functional.layer_norm(x, (3,), x[0], None, 1e-3),
     "operators": lambda lib, x: (x * 2.5, x * x, x + x.detach(), x.detach() / x, x - 1, x * 7, 3 - x),
@@ -125,3 +137,15 @@ def test_what_is_remembered_is_bounded(monkeypatch):
     for i in range(100):
         paths.remember(seen, i, i)
         assert i in seen and len(seen) <= 8
+
+
+def test_what_changes_nothing_is_the_tensor_itself():
+    for lib in (torch, reference):
+        x = lib.ones(2, 3)
+        for _ in range(TIMES):
+            assert x.to("cpu") is x.float() is x.contiguous() is x.to(lib.float32) is x and x.clone() is not x
+            assert x.t().contiguous() is not x and (x.size(0), x.size(-1), x.T.size(0)) == (2, 3, 3)
+            assert x.zero_() is x.fill_(2) is x.fill_(-0.5) is x
+            for call in (lambda: x.size(2), lambda: x.to("nowhere"), lambda: x.fill_(lib.ones(2))):
+                with pytest.raises((IndexError, RuntimeError)):
+                    call()

@@ -680,3 +680,36 @@ def test_swaps_of_a_shuffle(size):
     for i, target in enumerate(targets):
         expected[i], expected[target] = expected[target], expected[i]
     assert swaps.apply_swaps(targets).tolist() == expected == swaps.swaps_by_sorting(targets).tolist()
+
+
+# ---- what is computed ahead ----------------------------------------------------------------------
+
+
+def _many_draws(lib):
+    """Draws of which the like was made before, between others, by two generators; also from an earlier state."""
+    lib.manual_seed(3)
+    made = [lib.randn(4, 4) for _ in range(60)]
+    for i in range(20):
+        made += [lib.randn(64), lib.rand(3), lib.randn(i % 14), lib.randn(16 + i % 7), lib.randint(0, 9, (2,))]
+        made += [
+            lib.randn(3, dtype=lib.float64),
+            lib.randn(40, dtype=lib.float64),
+            lib.rand((2, 3)),
+            lib.randint(5, (3,)),
+        ]
+    state = lib.get_rng_state()
+    made += [lib.randn(20) for _ in range(10)]
+    lib.set_rng_state(state)
+    other = lib.Generator().manual_seed(1)
+    for _ in range(20):
+        made += [lib.randn(20), lib.randn(2, 8, generator=other), lib.normal(2.0, 3.0, (20,)), lib.randn(32, 32)]
+        made += [lib.zeros(4, 4).normal_(1, 2), lib.randn_like(lib.zeros(4, 8).t()), lib.rand_like(lib.zeros(5))]
+    return [*made, lib.get_rng_state(), other.get_state()]
+
+
+def test_draws_again_and_again():
+    from functorch_core import torch as ours
+
+    for i, (mine, theirs) in enumerate(zip(_many_draws(ours), _many_draws(torch), strict=True)):
+        assert mine.stride() == theirs.stride(), i
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy(), err_msg=str(i))

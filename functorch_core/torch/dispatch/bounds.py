@@ -27,6 +27,13 @@ def check(
     """Raise `error`, now or when something is read, unless 0 <= index < size (-size <= ... if `negative`)
     for every index but `ignore`. To be called before the index is used, or with the result; `watched` is
     what the index was computed from, if not that but this is used."""
+    value = index._value
+    if (
+        index._view is None and index._level is None and hasattr(value, "extent")
+    ):  # the same indices were checked before
+        seen, low, high = value.extent
+        if seen == ignore and high < size and low >= (-size if negative else 0):
+            return
 
     def failure(found: int) -> Exception:
         return error(message.format(index=found, dim=dim, size=size))

@@ -32,7 +32,7 @@ def resolve(device) -> _types.device:
 # Files between the call of a function and its body, and where such calls are the library's own.
 HERE = os.path.dirname(__file__) + os.sep
 OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
-PLUMBING = frozenset({f"{HERE}op.py", f"{HERE}overrides.py"})
+PLUMBING = frozenset({f"{HERE}op.py", f"{HERE}factory.py", f"{HERE}overrides.py"})
 
 
 def _default_device() -> _types.device:

@@ -13,11 +13,12 @@ from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor, of_class
 from ..tensors.explain import MISTAKES, explain
 from ..tensors.types import scalar_name
-from ..views.cells import assign, check_overlap, check_writable, layout_of
+from ..views.cells import assign, check_overlap, check_writable, is_apart, layout_of, overwrite
 from ..views.memory_order import dense_strides, with_strides
 from ..views.overlap import PARTIAL, SHARED, overlaps
 from . import out_dtypes as _out_dtypes
 from .former import in_order_of_today
+from .paths import PLAIN
 from .traits import CANNOT_CAST, Out
 
 OUT_SHAPE = "output with shape {out} doesn't match the broadcast shape {shape}"
@@ -62,6 +63,28 @@ def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
     except MISTAKES as error:
         explain(error)
         raise
+
+
+def inplace_again(op, tensor: Tensor, args: tuple) -> bool:
+    """Whether tensor.op_(*args) was seen before, and has happened: of a tensor and at most one operand more that share
+    no memory, off the tape, while nothing is active."""
+    given = tensor, *args
+    run = op.runs.get(tensor.__class__ if not args else tuple(map(type, given)))
+    if run is None or op.apart or tensor.__class__ not in PLAIN or not is_apart(tensor):
+        return False
+    for x in args:
+        if x.__class__ in PLAIN and x is not tensor:
+            shares = x._view is not None and tensor._view is not None and x._view.cell is tensor._view.cell
+            if shares or x._ge is not None:
+                return False
+    try:
+        made = run(*given)
+    except Exception:  # said by the way of all calls
+        return False
+    if made is None or made._value.aval is not tensor._value.aval:
+        return False
+    overwrite(tensor, made._value)
+    return True
 
 
 def _apart(tensor: Tensor) -> Tensor:

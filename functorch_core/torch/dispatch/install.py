@@ -14,7 +14,7 @@ from ...ops.signature import LITERALS, fits
 from ..tape.modes import state as modes
 from ..tensors.active import active
 from ..tensors.base import Tensor, add_members
-from .inplace import inplace
+from .inplace import inplace, inplace_again
 from .op import PLAIN, TorchOp, as_tensor, named_apart, registry
 from .overrides import DeclinedError, activate
 from .view_op import ViewOp
@@ -55,7 +55,7 @@ def _method(op: TorchOp, name: str) -> Callable:
         return _named(op.method if name == op.name else op._method(), op, name)
     call = op.call
 
-    runs = op.runs if isinstance(op, TorchOp) else {}
+    runs = getattr(op, "runs", {})
 
     def method(*args, **kwargs):  # all of them as one tuple: 0.1 us less
         if active.plain and not kwargs:
@@ -76,7 +76,11 @@ def _method(op: TorchOp, name: str) -> Callable:
 
 
 def _inplace_method(op: TorchOp, name: str) -> Callable:
+    simple = isinstance(op, TorchOp)
+
     def method(self, *args, **kwargs):
+        if simple and active.plain and not kwargs and inplace_again(op, self, args):
+            return self
         asked = active.overrides
         if asked is not None and asked.applies(method, (self, *args), kwargs):
             return asked.handle(method, (self, *args), kwargs)
@@ -106,7 +110,7 @@ NUMBERS = (int, float, bool, complex, np.generic)
 def _operator(op: TorchOp, reflected: bool) -> Callable:
     """A dunder; NotImplemented for operands that are neither tensors nor numbers."""
     if len(op.parameters) == 1:
-        return lambda self: op(self) if active.overrides is None else getattr(Tensor, op.name)(self)
+        return _unary_operator(op)
     if not isinstance(op, TorchOp) or reflected:
         return _slow_operator(op, reflected)
     known, call, runs, otherwise = op.known, op.call, op.runs, _slow_operator(op, False)
@@ -156,6 +160,20 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
     return operator
 
 
+def _unary_operator(op) -> Callable:
+    runs = getattr(op, "runs", {})
+
+    def operator(self):
+        run = runs.get(self.__class__) if active.plain else None
+        if run is not None:
+            made = run(self)
+            if made is not None:
+                return made
+        return op(self) if active.overrides is None else getattr(Tensor, op.name)(self)
+
+    return operator
+
+
 def _slow_operator(op, reflected: bool) -> Callable:
     if isinstance(op, TorchOp) and not op.slots[0 if reflected else 1].takes_numbers:
         classes: tuple = (Tensor,)
@@ -198,7 +216,11 @@ def _with_another(op, x: Tensor, other, reflected: bool):
 
 
 def _inplace_operator(op: TorchOp) -> Callable:
+    simple = isinstance(op, TorchOp)
+
     def operator(self, other):
+        if simple and active.plain and inplace_again(op, self, (other,)):
+            return self
         if not isinstance(other, (Tensor, *NUMBERS)):
             if other.__class__ is Array:
                 other = as_tensor(other)

@@ -35,7 +35,7 @@ from ..views.memory_order import is_pointwise
 from .former import in_order_of_today
 from .inplace import check_memory, check_outs, write
 from .out_dtypes import ANY, decided
-from .paths import PLAIN, SIMPLE, Path, path_of, pattern, remember
+from .paths import NEW, PLAIN, SIMPLE, Path, path_of, pattern, remember
 from .slots import NUMBER, OPERAND, NoOperand, slot_of
 from .traits import Out, Traits, outs
 
@@ -139,7 +139,8 @@ class TorchOp:
         path = out = None
         try:
             if active.autocast is None:
-                path = self.paths.get(pattern(args, kwargs)) or path_of(self, args, kwargs)
+                path = self.paths.get(pattern(args, kwargs), NEW)
+                path = path_of(self, args, kwargs) if path is NEW else path
                 given = (*args, *kwargs.values())
                 made = None if path is None else path.run(*given) if active.plain else path.inside(*given)
                 if made is not None:
@@ -238,7 +239,15 @@ class TorchOp:
 
     def compute(self, bound: list):
         """Apply to bound arguments."""
+        path = self.paths.get(pattern(bound, {}), NEW) if active.plain else None
+        if path is not None:
+            path = path_of(self, bound, {}) if path is NEW else path
+            made = None if path is None else path.run(*bound)
+            if made is not None:
+                return made
         op, operands = self._found(bound)
+        if path is not None:
+            path.remember(op, bound, len(operands))
         return self.finish(apply(op, operands), op)
 
     def _found(self, bound: list, n_given: int = 0) -> tuple[GraphOp, list]:
@@ -526,6 +535,32 @@ class Composite:
         if self.traits.node is not None and made is not None:
             rename(made, self.traits.node, args)
         return made
+
+
+class Looking(Composite):
+    """A function of which most calls need little of what it does: these are known by the classes of their arguments."""
+
+    __call__ = TorchOp.__call__
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.runs: dict[type | tuple, Callable] = {}
+
+    def takes(self, op: TorchOp):
+        """Let calls go to an op of the same arguments that has seen their like: what this function looks at follows
+        from avals and classes."""
+        self.runs = op.runs
+
+    def simply(self, *classes: type | None) -> Callable:
+        """Decorator: what to try first, while nothing is active, with a tensor and arguments of these classes; it
+        returns None where all has to be looked at."""
+
+        def declare(run: Callable) -> Callable:
+            for cls in PLAIN:
+                self.runs[(cls, *classes) if classes else cls] = run
+            return run
+
+        return declare
 
 
 def composite(

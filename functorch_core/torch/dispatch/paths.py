@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import dtypes as dt
@@ -37,19 +38,22 @@ SIMPLE = frozenset({int, bool, str, type(None), _types.dtype, *map(type, dt.ALL)
 MOST = 4096  # signatures that a path keeps
 PATTERNS = 256  # that an op keeps
 INTS = {int}
+NEW: Any = object()  # in the place of the path of a pattern that was not looked at yet
 
 # What an argument is, by its slot and class.
 TENSOR, LIST, STATIC, TRUTH, FLOAT, SIZES, INT_NUMBER, FLOAT_NUMBER, NOTHING = "TLSBFIifN"
 INT_ELEMENT, FLOAT_ELEMENT = "eE"  # numbers that a path takes where the dtype of the first operand surely has them
-NUMBERS = {int: INT_NUMBER, float: FLOAT_NUMBER}
+ANY_NUMBERS = {int: INT_NUMBER, float: FLOAT_NUMBER}
 ELEMENTS = {int: INT_ELEMENT, float: FLOAT_ELEMENT}
 FLOATS = frozenset({dt.float16, dt.bfloat16, dt.float32, dt.float64})
+LOOSE = FLOATS | {dt.bool_}  # that have all numbers of half precision, as truths or in that which they become
 WIDE = FLOATS - {dt.float16} | {dt.int32, dt.int64}
 MAX_HALF, MAX_FLOAT = (float(dt.finfo(x).max) for x in (dt.float16, dt.float32))
 PAIR = "P"  # a list of two tensors, which is written out
+LITERAL, PACKED = "lp"  # a number that is part of the key, and one that is an operand, where it is known which
 
 
-def path_of(op, args: tuple, kwargs: dict) -> Path | None:
+def path_of(op, args: Sequence, kwargs: dict) -> Path | None:
     """The path of calls with arguments of these classes; None if they have to be looked at more closely."""
     if len(args) > op.n_positional or len(op.paths) >= PATTERNS:
         return None
@@ -69,7 +73,7 @@ def path_of(op, args: tuple, kwargs: dict) -> Path | None:
     return found
 
 
-def pattern(args: tuple, kwargs: dict) -> tuple:
+def pattern(args: Sequence, kwargs: dict) -> tuple:
     """What a path is found by: the classes of the arguments."""
     return (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
 
@@ -84,7 +88,7 @@ def _kind(slot, cls: type) -> str | None:
     if slot is MAYBE and cls is type(None):
         return NOTHING
     if slot.takes_numbers:
-        return (ELEMENTS if slot.checks_numbers else NUMBERS).get(cls)
+        return (ELEMENTS if slot.checks_numbers else ANY_NUMBERS).get(cls)
     return None
 
 
@@ -106,7 +110,7 @@ class Path:
         op = None if found is None else self.seen.get(found[0])
         return None if op is None else self.finish(apply(op, found[1]), op)
 
-    def remember(self, op: GraphOp, given: tuple, n_operands: int):
+    def remember(self, op: GraphOp, given: Sequence, n_operands: int):
         """After a call: which op it was, if no default is an operand."""
         found = self.look(*given)
         if found is None or len(found[1]) != n_operands:
@@ -149,10 +153,13 @@ READ_PAIR = f"""
         x{{i}}a, x{{i}}b = x{{i}}
         if x{{i}}a.__class__ not in PLAIN or x{{i}}b.__class__ not in PLAIN:
             return None{READ.replace("{i}", "{i}a")}{READ.replace("{i}", "{i}b")}"""
+# 0.0 is part of a key, -0.0, which equals it, is packed.
+IS_LITERAL = {
+    **dict.fromkeys((INT_NUMBER, INT_ELEMENT), "(x{i} in LITERALS or not x{i})"),
+    **dict.fromkeys((FLOAT_NUMBER, FLOAT_ELEMENT), "(x{i} in LITERALS or not x{i} and copysign(1, x{i}) > 0)"),
+}
 READ_NUMBER = """
-        if {refused}:
-            return None
-        k{i}, v{i} = (x{i}, ()) if x{i} in LITERALS or not x{i} else (None, (x{i},))"""
+        k{i}, v{i}, m{i} = (x{i}, (), ()) if {literal} else (None, (x{i},), (False,))"""
 REFUSE = """
         if {refused}:
             return None"""
@@ -189,10 +196,10 @@ REFUSED = {
     FLOAT: "x{i} != x{i}",
     SIZES: "not set(map(type, x{i})) <= INTS",
     INT_NUMBER: "not fits(x{i})",
-    FLOAT_NUMBER: "not x{i}",
     INT_ELEMENT: "not (-128 <= x{i} < 128 or -(2**31) <= x{i} < 2**31 and {dtype} in WIDE)",
-    FLOAT_ELEMENT: "not x{i} or not (-MAX_FLOAT <= x{i} <= MAX_FLOAT and {dtype} is FLOAT32 or (-MAX_HALF <= x{i} <= "
-    "MAX_HALF or x{i} == INF or x{i} == -INF) and {dtype} in FLOATS)",
+    FLOAT_ELEMENT: "not (-MAX_FLOAT <= x{i} <= MAX_FLOAT and {dtype} is FLOAT32 or (-MAX_HALF <= x{i} <= MAX_HALF "
+    "or x{i} == INF or x{i} == -INF) and {dtype} in LOOSE)",
+    PACKED: "not fits(x{i})",
 }
 
 
@@ -203,10 +210,9 @@ def _reading(kind: str, looking: bool) -> str:
         return LOOK_LIST if looking else READ_LIST
     if kind == PAIR:
         return READ_PAIR
-    if kind in (INT_NUMBER, FLOAT_NUMBER, INT_ELEMENT, FLOAT_ELEMENT):
-        dtype = f"{PARTS[TENSOR][looking].replace('{i}', '0')}"
-        return READ_NUMBER.replace("{refused}", REFUSED[kind].replace("{dtype}", f"({dtype}).dtype"))
-    return REFUSE.replace("{refused}", REFUSED[kind]) if kind in REFUSED else ""
+    dtype = f"({PARTS[TENSOR][looking].replace('{i}', '0')}).dtype"
+    refuse = REFUSE.replace("{refused}", REFUSED[kind].replace("{dtype}", dtype)) if kind in REFUSED else ""
+    return refuse + READ_NUMBER.replace("{literal}", IS_LITERAL[kind]) if kind in IS_LITERAL else refuse
 
 
 # What an argument adds to the key, to that of `look`, to the values, the operands and the mask of those on the tape.
@@ -216,7 +222,8 @@ PARTS = {
     PAIR: ("(v{i}a.aval, v{i}b.aval)", "", "v{i}a, v{i}b", "x{i}a, x{i}b"),
     INT_NUMBER: ("k{i}", "k{i}", "*v{i}", "*v{i}"),
     **dict.fromkeys((FLOAT_NUMBER, INT_ELEMENT, FLOAT_ELEMENT), ("k{i}", "k{i}", "*v{i}", "*v{i}")),
-    **dict.fromkeys((STATIC, TRUTH, FLOAT, SIZES), ("x{i}", "x{i}", "", "")),
+    PACKED: ("None", "", "x{i}", "x{i}"),
+    **dict.fromkeys((STATIC, TRUTH, FLOAT, SIZES, LITERAL), ("x{i}", "x{i}", "", "")),
     NOTHING: ("", "", "", ""),
 }
 ON_TAPE = {TENSOR: "x{i}._ge is not None", LIST: "taped", PAIR: "x{i}a._ge is not None or x{i}b._ge is not None"}
@@ -224,15 +231,15 @@ MASKS = {
     TENSOR: "x{i}._ge is not None",
     PAIR: "x{i}a._ge is not None, x{i}b._ge is not None",
     LIST: "*[y._ge is not None for y in x{i}]",
-    INT_NUMBER: "*[False for _ in v{i}]",
-    **dict.fromkeys((FLOAT_NUMBER, INT_ELEMENT, FLOAT_ELEMENT), "*[False for _ in v{i}]"),
+    **dict.fromkeys((INT_NUMBER, FLOAT_NUMBER, INT_ELEMENT, FLOAT_ELEMENT), "*m{i}"),
+    PACKED: "False",
 }
 
 
-def _recording(values: str) -> str:
+def _recording(kinds: str, values: str) -> str:
     """The call that records an op of these values."""
     n = values.count(",")
-    if 0 < n < 5 and "*" not in values:
+    if 0 < n < 5 and "*" not in values and PACKED not in kinds:
         return f"record_{n}(found.unit, {values})"
     return f"record(found.unit, ({values}), 3)"
 
@@ -256,15 +263,26 @@ def _filled(template: str, kinds: str, looking: bool) -> str:
         operands=row(3),
         mask=parts(lambda kind: MASKS.get(kind, ""), end=",").lstrip(","),
         taped=parts(lambda kind: ON_TAPE.get(kind, ""), " or ") or "False",
-        record=_recording(values),
+        record=_recording(kinds, values),
     )
+
+
+UNCHECKED = f"[{INT_NUMBER}{FLOAT_NUMBER}]"
+NUMBERS = f"[{''.join(IS_LITERAL)}]"
 
 
 @functools.cache
 def _made(kinds: str) -> Callable:
     """make(seen, finish) -> run, look for arguments of these kinds."""
     run = _filled(RUN, kinds, False)
-    if kinds.count(LIST) == 1:
+    numbers = [i for i, kind in enumerate(kinds) if kind in IS_LITERAL]
+    if numbers and LIST not in kinds:
+        literal = " and ".join([IS_LITERAL[kinds[i]].replace("{i}", str(i)) for i in numbers])
+        all_literal = _filled(RUN, re.sub(NUMBERS, LITERAL, kinds), False)
+        packed = re.sub(UNCHECKED, PACKED, kinds)
+        otherwise = run if len(numbers) > 1 or packed == kinds else _filled(RUN, packed, False)
+        run = f"\n        if {literal}:{textwrap.indent(all_literal, '    ')}{otherwise}"
+    elif kinds.count(LIST) == 1:
         pair = _filled(RUN, kinds.replace(LIST, PAIR), False)
         run = f"\n        if len(x{kinds.index(LIST)}) == 2:{textwrap.indent(pair, '    ')}{run}"
     run = _filled(f"\n    def run({{arguments}}):{run.replace('{', '{{').replace('}', '}}')}", kinds, False)
@@ -276,10 +294,10 @@ def _made(kinds: str) -> Callable:
 
 NAMES: dict[str, Any] = {
     "FLOAT32": dt.float32,
-    "FLOATS": FLOATS,
     "INF": math.inf,
     "INTS": INTS,
     "LITERALS": LITERALS,
+    "LOOSE": LOOSE,
     "MAX_FLOAT": MAX_FLOAT,
     "MAX_HALF": MAX_HALF,
     "PLAIN": PLAIN,
@@ -287,6 +305,7 @@ NAMES: dict[str, Any] = {
     "WIDE": WIDE,
     "active": active,
     "apply_to": apply_to,
+    "copysign": math.copysign,
     "fits": fits,
     "modes": modes,
     "new": object.__new__,

@@ -8,6 +8,7 @@
     Tensors          a sequence of tensors
     Element          a tensor or a Python number that the first operand's dtype must have
     Bound            the same where a number of a higher category changes the dtype
+    Choice           a tensor or a Python number that was looked at before the call
     Number           a Python number that may vary from call to call: a packed input
     (anything else)  static: part of the op's signature, hashable (lists become tuples)
 
@@ -144,6 +145,12 @@ class ElementSlot(OperandSlot):
         return super().other_key(op, x, operands)
 
 
+class ChoiceSlot(OperandSlot):
+    """A tensor, or a Python number that was looked at before the call; calls seen before take what every dtype has."""
+
+    checks_numbers = True
+
+
 class NumberSlot(OperandSlot):
     """A Python number, or a tensor that is read for one."""
 
@@ -172,11 +179,12 @@ class SeveralSlot(Slot):
 
 
 TENSOR, MAYBE, OPERAND, NUMBER, SEVERAL = Slot(), MaybeSlot(), OperandSlot(), NumberSlot(), SeveralSlot()
-ELEMENT, BOUND = ElementSlot(False), ElementSlot(True)
+ELEMENT, BOUND, CHOICE = ElementSlot(False), ElementSlot(True), ChoiceSlot()
 MaybeTensor = Annotated[Tensor | None, MAYBE]
 Operand = Annotated[Tensor | complex, OPERAND]
 Element = Annotated[Tensor | complex, ELEMENT]
 Bound = Annotated[Tensor | complex, BOUND]
+Choice = Annotated[Tensor | complex, CHOICE]
 Number = Annotated[complex, NUMBER]
 Tensors = Annotated[Sequence[Tensor], SEVERAL]
 

@@ -144,7 +144,7 @@ class GraphOp:
         elif how.forward.multiple:
             found = lambda *given: apply_taped(self, how, given[:n], given[n:])  # noqa: E731
         else:
-            numbers = any([not m and a in NUMBERS for m, a in zip(mask, self.graph.in_avals)])
+            numbers = tuple([not m and a in NUMBERS for m, a in zip(mask, self.graph.in_avals)])
             inner = 3 if by_operator else 4
             found = _repeated(mask, how.saved_inputs, how.saved_outputs, numbers, inner)(self, how)
         if mask in self.ways:
@@ -516,11 +516,12 @@ def apply_to(op: GraphOp, operands: Sequence, values: Sequence, mask: Sequence[b
 def _made(op: GraphOp, out):
     """Results without history."""
     if op.multiple:
-        return [_without_history(value) for value in out]
-    return _without_history(out)
+        return [without_history(value) for value in out]
+    return without_history(out)
 
 
-def _without_history(value: Value) -> Tensor:
+def without_history(value: Value) -> Tensor:
+    """A tensor around a result that is on no tape."""
     tensor = new_tensor(value)
     if active.marks_inference and state.inference:
         tensor._is_inference = True
@@ -600,19 +601,24 @@ def make(op, how):
 
 @functools.cache
 def _repeated(
-    mask: tuple[bool, ...], saved_inputs: Sequence[int], saved_outputs: Sequence[int], numbers: bool, inner: int
+    mask: tuple[bool, ...],
+    saved_inputs: Sequence[int],
+    saved_outputs: Sequence[int],
+    numbers: tuple[bool, ...],
+    inner: int,
 ):
-    """make(op, how) -> apply_again, as above; `numbers`: some operands that are not on the tape may be numbers, which
-    have no version."""
+    """make(op, how) -> apply_again, as above; `numbers` says which operands may be numbers, which have no version."""
     n = range(len(mask))
     by_n = f"record_{len(n)}" if inner == 4 else f"operated_{len(n)}"
     operands, values = [f"x{i}" for i in n], ", ".join([f"v{i}" for i in n])
     version = "(x{i}, x{i}._own_version if x{i}._view is None else x{i}._version)"
-    versions = [version.format(i=i) if mask[i] else f"*of_other(x{i})" for i in saved_inputs]
+    versions = [f"*of_other(x{i})" if numbers[i] else version.format(i=i) for i in saved_inputs]
     text = REPEATED.format(
         operands=", ".join(operands),
         values=values,
-        record=f"record(forward, ({values},), {inner})" if numbers or len(n) > 4 else f"{by_n}(forward, {values})",
+        record=f"record(forward, ({values},), {inner})"
+        if True in numbers or len(n) > 4
+        else f"{by_n}(forward, {values})",
         edges=", ".join([f"x{i}._ge" if mask[i] else "None" for i in n]),
         saved=[*[f"v{i}" for i in saved_inputs], *["value" for _ in saved_outputs]],
         versions=[*versions, *["(ref(made), 0)" for _ in saved_outputs]],

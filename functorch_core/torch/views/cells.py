@@ -652,6 +652,27 @@ def assign(tensor: Tensor, new: Tensor, captured: bool = False, checked: bool = 
     return tensor
 
 
+def is_apart(tensor: Tensor) -> bool:
+    """Whether a write changes nothing but the tensor's whole value: nothing for the tape, no part of another tensor.
+    To be asked while nothing is active."""
+    if state.enabled and tensor._ge is not None or pending or tensor._is_inference and not state.inference:
+        return False
+    alias = tensor._view
+    return alias is None or not (
+        alias.chain or alias.cell.shared or alias.untracked or alias.refuses is not None or alias.base is not None
+    )
+
+
+def overwrite(tensor: Tensor, value: Value):
+    """Give a tensor that is apart another value."""
+    tensor._value, alias = value, tensor._view
+    if alias is None:
+        tensor._own_version += 1
+    else:
+        alias.cell.value, alias.cell.version = value, alias.cell.version + 1
+        alias.seen = alias.cell.version
+
+
 def _rewritten(tensor: Tensor, new: Tensor) -> Tensor:
     """What is to be assigned, where the tensor is: without data, or over several devices."""
     if active.meets_meta:

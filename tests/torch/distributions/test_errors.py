@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch as reference
 
 from ..agree import ours
 from .test_values import BOTH
@@ -266,3 +267,31 @@ def test_checks_of_values_that_require_gradients():
     with pytest.raises(ValueError, match="Expected parameter scale"):
         float(ours.distributions.Normal(loc, loc - 1).mean.sum())
     np.testing.assert_array_equal(d.mean.detach(), [0, 0])
+
+
+VECTORS = {
+    "nan logits": lambda lib: lib.distributions.Categorical(logits=lib.tensor([[0.0, float("nan")], [1.0, 2.0]])),
+    "negative": lambda lib: lib.distributions.Categorical(lib.tensor([[0.5, 0.5], [1.5, -0.5]])),
+    "recorded": lambda lib: lib.distributions.Categorical(probs=lib.tensor([1.0, -2.0]) * 2),
+    "block": lambda lib: lib.distributions.Independent(lib.distributions.Normal(lib.zeros(2, 3), 1.0), 2).log_prob(
+        lib.tensor([[1.0, 2.0, float("nan")], [1.0, 1.0, 1.0]])
+    ),
+    "fine": lambda lib: lib.distributions.Dirichlet(lib.ones(2, 3)).log_prob(lib.full((2, 3), 1 / 3)),
+    "no simplex": lambda lib: lib.distributions.Dirichlet(lib.ones(3)).log_prob(lib.tensor([0.5, 0.25, 0.5])),
+    "boundary": lambda lib: lib.distributions.constraints.independent(
+        lib.distributions.constraints.unit_interval, 2
+    ).check(lib.tensor([[[0.0, 1.0], [0.5, 2.0]], [[0.0, 1.0], [0.5, 0.5]]])),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors_are_validated_as_in_pytorch(name):
+    def told(lib):
+        try:
+            made = VECTORS[name](lib)
+        except ValueError as error:
+            return str(error)
+        return made.tolist()
+
+    mine, theirs = told(ours), told(reference)
+    assert mine == theirs if isinstance(theirs, str) else np.allclose(mine, theirs)

@@ -18,6 +18,7 @@ Simplex()
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Callable
 
@@ -163,6 +164,8 @@ class _IndependentConstraint(Constraint):
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
         self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        own = type(self).check is _IndependentConstraint.check
+        self.takes_arrays = own and getattr(base_constraint, "takes_arrays", False)
         super().__init__()
 
     is_discrete = property(lambda self: self.base_constraint.is_discrete)
@@ -171,12 +174,13 @@ class _IndependentConstraint(Constraint):
     def check(self, value):
         """Whether all elements of each block lie inside."""
         found = self.base_constraint.check(value)
-        if found.dim() < self.reinterpreted_batch_ndims:
-            least = self.base_constraint.event_dim + self.reinterpreted_batch_ndims
-            raise ValueError(f"Expected value.dim() >= {least} but got {value.dim()}")
-        if not self.reinterpreted_batch_ndims:
+        shape, n = tuple(found.shape), self.reinterpreted_batch_ndims
+        if len(shape) < n:
+            least = self.base_constraint.event_dim + n
+            raise ValueError(f"Expected value.dim() >= {least} but got {len(value.shape)}")
+        if not n:
             return found
-        return found.flatten(found.dim() - self.reinterpreted_batch_ndims).all(-1)
+        return (found if n == 1 else found.reshape((*shape[:-n], math.prod(shape[-n:])))).all(-1)
 
     def __repr__(self):
         return f"{_title(self)}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
@@ -416,10 +420,11 @@ class _Simplex(Constraint):
     """Vectors of nonnegative numbers that sum to 1."""
 
     event_dim = 1
+    takes_arrays = True
 
     def check(self, value):
         """Whether each vector is nonnegative and sums to 1, to six digits."""
-        return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < TOLERANCE)
+        return (value >= 0).all(-1) & (abs(value.sum(-1) - 1) < TOLERANCE)
 
 
 class _Multinomial(Constraint):

@@ -87,7 +87,10 @@ class Attributes:
         >>> torch.zeros(2, 3).size(1)
         3
         """
-        return self.shape if dim is None else self.shape[wrap_dim(dim, self.ndim)]
+        if dim is None:
+            return self.shape
+        sizes = (self._value if self._level is None else self._level).aval.shape
+        return sizes[dim if dim.__class__ is int and 0 <= dim < len(sizes) else wrap_dim(dim, len(sizes))]
 
     def dim(self) -> int:
         """The number of dimensions.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -86,21 +87,27 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     tensor([[1],
             [4]])
     """
-    d = wrap_dim(dim, input.ndim)
+    shape = input._aval.shape
+    d = wrap_dim(dim, len(shape))
     _check_index("gather", index)
-    if index.numel():
-        shape, wanted = _shape(input), _shape(index)
-        if len(shape) != len(wanted):
-            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-        for i, (n, m) in enumerate(zip(shape, wanted)):
-            if i != d and m > n:
-                raise RuntimeError(
-                    f"Size does not match at dimension {i} expected index "
-                    f"{list(wanted)} to be no larger than self {list(shape)} apart "
-                    f"from dimension {d}"
-                )
-        _bounds.check(index, shape[d], d, "gather", error=RuntimeError)
-    return _finish("gather", _gather.call((input, index, d, False), {}), out)
+    if index._aval.size:
+        _check_gathered(shape or (1,), index._aval.shape or (1,), d)
+        _bounds.check(index, shape[d] if shape else 1, d, "gather", error=RuntimeError)
+    return _finish("gather", _gather(input, index, d, False), out)
+
+
+@functools.lru_cache(1024)
+def _check_gathered(shape: tuple, wanted: tuple, d: int):
+    """RuntimeError if an index of the shape `wanted` does not fit."""
+    if len(shape) != len(wanted):
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    for i, (n, m) in enumerate(zip(shape, wanted)):
+        if i != d and m > n:
+            raise RuntimeError(
+                f"Size does not match at dimension {i} expected index "
+                f"{list(wanted)} to be no larger than self {list(shape)} apart "
+                f"from dimension {d}"
+            )
 
 
 def _shape(x: Tensor) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.warn import warn
-from ....engine import Value
+from ....engine import Value, from_numpy
 from ....engine.recorder import computes_at_once
 from ....engine.signatures import bounded
 from ....kernels.indexing import gathered, scattered
@@ -18,6 +18,7 @@ from ....kernels.values import expanded
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import PLAIN, composite, torch_op
 from ...dispatch.slots import Number, Tensors
+from ...tape.apply import without_history
 from ...tape.meta import NO_NONZERO, is_meta, meta_tensor, refusal
 from ...tape.modes import state
 from ...tensors import types as _types
@@ -334,9 +335,11 @@ def integer_indices(tensors) -> tuple[tuple[int, ...], list[Tensor]]:
         if index._aval.dtype in MASKS:
             if is_meta(index):
                 raise refusal("index", NO_NONZERO)
-            for i, places in enumerate(np.nonzero(index._array())):
+            for i, (places, n) in enumerate(zip(np.nonzero(index._array()), index.shape)):
                 dims.append(dim + i)
-                out.append(from_array(places.astype(np.int64)))
+                found = from_array(places.astype(np.int64))
+                found._value.extent = None, 0, n - 1  # known without looking, 4 us
+                out.append(found)
         else:
             dims.append(dim)
             out.append(index)
@@ -491,6 +494,10 @@ def _getitem(self, index):
             part = cut(self, index, _lens_at)
             if part is not None:
                 return part
+        if active.plain and self.__class__ in PLAIN:
+            made = _taken(self, index)
+            if made is not None:
+                return made
         parsed = _lens_or_parts(current_aval(self).shape, index)
         if parsed.__class__ is Lens:
             return make_view(self, parsed)
@@ -501,6 +508,38 @@ def _getitem(self, index):
     except MISTAKES as error:
         explain(error)
         raise
+
+
+def _taken(self, index) -> Tensor | None:
+    """x[index] for tensors alone, while nothing is active: integers along the first dimensions, or one mask. None for
+    others, and where it takes a closer look."""
+    indices = [index] if index.__class__ in PLAIN else list(index) if index.__class__ is tuple else ()
+    shape = self._value.aval.shape
+    if not 0 < len(indices) <= len(shape):
+        return None
+    for x in indices:
+        if x.__class__ not in PLAIN or not x._value.aval.shape or x._value.aval.dtype != dt.int64:
+            return _where_true(self, index) if index.__class__ in PLAIN else None
+    dims = tuple(range(len(indices)))
+    check_indices(self, dims, indices, "x[...]")
+    return _index.compute([self, indices, dims])
+
+
+def _where_true(self, mask: Tensor) -> Tensor | None:
+    """x[mask], if x is in order and on no tape: its shape follows from the elements of the mask, so that it is computed
+    at once, and not traced for each number of them."""
+    a, b = self._value.aval, mask._value.aval
+    if (
+        b.dtype != dt.bool_
+        or not b.shape
+        or b.shape != a.shape[: len(b.shape)]
+        or self._ge is not None
+        and state.enabled
+    ):
+        return None
+    if self._strides is not None or self._view is not None and self._view.is_permuted() or self.device.type != "cpu":
+        return None
+    return without_history(from_numpy(self._array()[mask._array()]))
 
 
 composite(getitem, name="__getitem__", function=False, method=False)

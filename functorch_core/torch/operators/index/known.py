@@ -9,7 +9,6 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.aval import Aval
 from ....core.trace import trace_closed
-from ....engine import pending
 from ....engine.recorder import record
 from ....engine.signatures import bounded
 from ....engine.units import SCALAR_AVALS
@@ -21,7 +20,7 @@ from ...tape.modes import state
 from ...tensors.active import active
 from ...tensors.base import Tensor
 from ...tensors.promotion import cast
-from ...views.cells import INT, STATIC_ENDS, put_values
+from ...views.cells import INT, STATIC_ENDS, is_apart, overwrite, put_values
 from ...views.seen import MOST
 
 # ---- what an index is known by -------------------------------------------------------------------
@@ -107,14 +106,8 @@ def write_again(tensor: Tensor, index, value) -> bool:
     op, own = known
     if value.__class__ in PLAIN:
         value = value._value if value._view is None else value._view.read(value)
-    alias = tensor._view
-    old = tensor._value if alias is None else alias.read(tensor)
-    tensor._value = new = record(op.unit, (old, value, *(ints or own)), 3)
-    if alias is None:
-        tensor._own_version += 1
-    else:
-        alias.cell.value, alias.cell.version = new, alias.cell.version + 1
-        alias.seen = alias.cell.version
+    old = tensor._value if tensor._view is None else tensor._view.read(tensor)
+    overwrite(tensor, record(op.unit, (old, value, *(ints or own)), 3))
     return True
 
 
@@ -136,18 +129,12 @@ def remember_write(tensor: Tensor, index, value, lens_at: Callable):
 
 
 def _is_simple(tensor: Tensor, value) -> bool:
-    """Whether a write changes nothing but the tensor's whole value: nothing for the tape, no
-    part of another tensor."""
-    if state.enabled and tensor._ge is not None or pending or tensor._is_inference and not state.inference:
-        return False
-    alias = tensor._view
-    if alias is not None and (
-        alias.chain or alias.cell.shared or alias.untracked or alias.refuses is not None or alias.base is not None
-    ):
+    """Whether a write changes nothing but the tensor's whole value, and what is written shares no memory with it."""
+    if not is_apart(tensor):
         return False
     if value.__class__ not in PLAIN:
         return True
-    view = value._view
+    alias, view = tensor._view, value._view
     if value._ge is not None and state.enabled or value is tensor:
         return False
     return view is None or alias is None or view.cell is not alias.cell

@@ -9,8 +9,8 @@ from ....core import dtypes as dt
 from ....core.warn import warn_once
 from ....kernels import elementwise as ew
 from ....kernels.elementwise import truth
-from ...dispatch.op import composite, torch_op, write_out
-from ...dispatch.slots import Operand, is_number
+from ...dispatch.op import Looking, composite, torch_op, write_out
+from ...dispatch.slots import Choice, Operand, is_number
 from ...dispatch.traits import EXPECTED, Out
 from ...levels.levels import refuse_dynamic
 from ...tape.meta import NO_ITEM, NO_NONZERO, is_meta, refusal
@@ -298,22 +298,24 @@ bitwise_right_shift = binary(
 # ---- choice --------------------------------------------------------------------------------------
 
 
+BYTES = (
+    "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
+    "PyTorch. Use a boolean condition instead."
+)
+
+
 @torch_op(name="_where", number="shown", node="Where0(input, other)")
-def where_of(condition: Tensor, input: Operand, other: Operand):
+def where_of(condition: Tensor, input: Choice, other: Choice):
     """input where the condition holds, other elsewhere."""
     if condition.aval.dtype not in (dt.bool_, dt.uint8):
         raise RuntimeError(
             "where expected condition to be a boolean tensor, but got a tensor with "
             f"dtype {scalar_name(condition.aval.dtype)}"
         )
+    if condition.aval.dtype == dt.uint8:
+        warn_once(BYTES)
     dtype = result_dtype((input, other))
     return p.select(*broadcast([truth(condition), cast(input, dtype), cast(other, dtype)]))
-
-
-BYTES = (
-    "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
-    "PyTorch. Use a boolean condition instead."
-)
 
 
 EASY = {int: (-128, 127), float: (-65504.0, 65504.0)}  # what dtypes of the kind have
@@ -331,7 +333,10 @@ def _check_choices(*choices):
 
 
 @composite(
-    method=False, out=Out("Expected out type to be {found} but got {wanted}", whole=True), without_data=NO_NONZERO
+    kind=Looking,
+    method=False,
+    out=Out("Expected out type to be {found} but got {wanted}", whole=True),
+    without_data=NO_NONZERO,
 )
 def where(condition, input=None, other=None, *, out=None):
     """input where the condition holds, other elsewhere; with one argument the places it holds.
@@ -343,9 +348,10 @@ def where(condition, input=None, other=None, *, out=None):
         if condition._level is not None:
             refuse_dynamic(condition, "where")
         return condition.nonzero(as_tuple=True)
-    if isinstance(condition, Tensor) and condition._aval.dtype == dt.uint8:
-        warn_once(BYTES)
     if input.__class__ in EASY or other.__class__ in EASY:
         _check_choices(input, other)
     result = where_of(condition, input, other)
     return result if out is None else write_out("where", out, result)
+
+
+where.takes(where_of)

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
-from . import fused_normals
+from . import fused_normals, normals_ahead
 from .arithmetic import COMPLEX_TYPES, FLOAT_TYPES, affine, cast, libm, numel, opmath, require_dtype
 from .box_muller import box_muller_float32
 from .generator import Mt19937Generator
 
+FEW = 6  # pairs that Python computes, 0.7 us each
 _BLOCK = 1 << 14  # samples per pass, a multiple of 16; the float64 temporaries are 64 KiB each
 
 
@@ -43,10 +44,11 @@ def normal_from_arrays(gen: Mt19937Generator, mean, std) -> np.ndarray:
     if not isinstance(std, np.ndarray):
         values = normal(gen, mean.shape, mean.dtype, 0.0, std)
         return cast(values + mean, mean.dtype)
-    if std.size and not std.min() >= 0:
+    if std.size and not (std.min() >= 0 if std.size > FEW else all([x >= 0 for x in std.ravel().tolist()])):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     like = mean if isinstance(mean, np.ndarray) else std
-    values = normal(gen, np.broadcast_shapes(np.shape(mean), std.shape), like.dtype)
+    shape = std.shape if np.shape(mean) in ((), std.shape) else np.broadcast_shapes(np.shape(mean), std.shape)
+    values = normal(gen, shape, like.dtype)
     values = cast(values * std, like.dtype)
     if like is std:
         mean = np.asarray(mean).astype(std.dtype)
@@ -78,6 +80,12 @@ def serial_normals(gen: Mt19937Generator, n: int, mean: float = 0.0, std: float 
     if n and gen.next_normal is not None:
         values[0], gen.next_normal, cached = gen.next_normal, None, 1
     pairs = (n - cached + 1) // 2
+    if 0 < pairs <= FEW:
+        drawn = _few_pairs(gen, pairs)
+        values[cached:] = drawn[: n - cached]
+        if len(drawn) > n - cached:
+            gen.next_normal = drawn[-1]
+        return affine(values, std, mean)
     uniforms = gen.uniform_float64(2 * pairs)
     radius = np.sqrt(-2.0 * libm(math.log1p, -uniforms[1::2]))
     theta = (2.0 * math.pi) * uniforms[0::2]
@@ -88,6 +96,17 @@ def serial_normals(gen: Mt19937Generator, n: int, mean: float = 0.0, std: float 
     if drawn.size > n - cached:
         gen.next_normal = float(drawn[-1])
     return affine(values, std, mean)
+
+
+def _few_pairs(gen: Mt19937Generator, pairs: int) -> list[float]:
+    """The same without NumPy, of which each call costs as much as a pair does."""
+    words = gen.random32(4 * pairs).tolist()
+    uniforms = [((high & 0x1FFFFF) << 32 | low) * 2.0**-53 for high, low in zip(words[0::2], words[1::2])]
+    drawn = []
+    for first, second in zip(uniforms[0::2], uniforms[1::2]):
+        radius, theta = math.sqrt(-2.0 * math.log1p(-second)), 2.0 * math.pi * first
+        drawn += radius * math.cos(theta), radius * math.sin(theta)
+    return drawn
 
 
 def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float, serial: bool) -> np.ndarray:
@@ -113,11 +132,19 @@ def _normal_blocks(gen, n: int, dtype: np.dtype, mean: float, std: float, fused=
     uniforms = gen.uniform_float32(n) if dtype == np.float32 else gen.uniform_float64(n)
     if fused is not None:
         return affine(fused(uniforms), std, mean)
+    if dtype == np.float32:
+        values = gen.ahead.normals(gen, uniforms, _by_16) if n <= normals_ahead.MOST else _by_16(uniforms)
+    else:
+        values = _by_16(uniforms, _box_muller_float64)
+    return affine(values, std, mean)
+
+
+def _by_16(uniforms: np.ndarray, transform=box_muller_float32) -> np.ndarray:
+    """The normals of uniforms, each 16 by themselves."""
     uniforms = uniforms.reshape(-1, 2, 8)
-    transform = box_muller_float32 if dtype == np.float32 else _box_muller_float64
     values = np.empty_like(uniforms)
     values[:, 0], values[:, 1] = transform(1 - uniforms[:, 0], uniforms[:, 1])
-    return affine(values.reshape(-1), std, mean)
+    return values.reshape(-1)
 
 
 def _box_muller_float64(u1: np.ndarray, u2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,13 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....core import dtypes as dt
+from ....core.aval import Aval
 from ....core.warn import warn
+from ....engine import from_numpy
 from ...dispatch.devices import resolve, xla_device
+from ...dispatch.factory import Factory, LikeFactory
 from ...dispatch.inplace import NO_HISTORY
 from ...dispatch.op import composite, write_out
 from ...dispatch.traits import Out
 from ...levels.levels import Dual
 from ...levels.writes import with_zero_tangent
+from ...tape.apply import without_history
 from ...tape.meta import drawn_on_meta, is_meta, meta_tensor
 from ...tape.modes import state
 from ...tensors import types as _types
@@ -84,7 +88,20 @@ def _factory(name: str, drawn, doc: str):
         return made
 
     factory.__doc__ = doc
-    return composite(factory, name=name, method=False, out=Out(single=True))
+    made = composite(factory, kind=Factory, name=name, method=False, out=Out(single=True))
+    return made.known_by(_drawn_as, lambda a: _drawn_again(drawn, a))
+
+
+def _drawn_as(made: Tensor, args: tuple, kwargs: dict) -> Aval | None:
+    """What is known of a draw: the shape and dtype, unless something else than a generator draws."""
+    return None if keys.given() or made.requires_grad else made._value.aval
+
+
+def _drawn_again(drawn, a: Aval) -> Tensor:
+    """The same by the generator of this thread."""
+    if keys.given():
+        return sampled(lambda shape: drawn(bits_of(None), shape, a.dtype, False), a.shape)
+    return without_history(from_numpy(drawn(bits_of(None), a.shape, a.dtype, False)))
 
 
 def _check_filled(name: str, out: Tensor, dtype: np.dtype):
@@ -168,7 +185,8 @@ def _like(name: str, drawn):
     >>> torch.{name}(torch.ones(2, 3)).shape
     torch.Size([2, 3])
     """
-    return composite(factory, name=name, method=False)
+    made = composite(factory, kind=LikeFactory, name=name, method=False)
+    return made.known_by(_drawn_as, lambda a: _drawn_again(drawn, a))
 
 
 def _sampled_like(input, memory_format, device, requires_grad: bool, drawn) -> Tensor:
@@ -232,7 +250,7 @@ def _integer(name: str, x) -> int:
     return operator.index(x)
 
 
-@composite(method=False, out=Out(single=True, silent=True))
+@composite(kind=Factory, method=False, out=Out(single=True, silent=True))
 def randint(
     *args,
     generator=None,
@@ -264,6 +282,20 @@ def randint(
     if _is_filled(out, d):
         return _filled("randint", out, shape, drawn)
     return write_out("randint", out, sampled(drawn, shape, device=device, requires_grad=requires_grad))
+
+
+def _integers_as(made: Tensor, args: tuple, kwargs: dict):
+    """Aval and bounds of a draw of integers."""
+    a = _drawn_as(made, args, kwargs)
+    return None if a is None else (a, *_bounds("randint", args, {})[:2])
+
+
+def _integers_again(known: tuple) -> Tensor:
+    a, low, high = known
+    return _drawn_again(lambda bits, shape, dtype, _: draw.randint(bits, shape, low, high, dtype), a)
+
+
+randint.known_by(_integers_as, _integers_again)
 
 
 @composite(method=False)

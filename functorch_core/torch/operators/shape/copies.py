@@ -12,7 +12,7 @@ from ....array.array import Array
 from ....core import dtypes as dt
 from ....core.warn import warn
 from ...dispatch.devices import place, resolve, same
-from ...dispatch.op import composite, torch_op
+from ...dispatch.op import Looking, composite, torch_op
 from ...dispatch.slots import MaybeTensor, Operand, class_name, is_number
 from ...levels.levels import refuse_batched
 from ...tape.accumulate import AccumulateGrad
@@ -33,9 +33,11 @@ from ...views.cells import (
     based_on,
     check_writable,
     contiguous_strides,
+    is_apart,
     layout_of,
     make_view,
     over,
+    overwrite,
     see,
     share,
 )
@@ -75,7 +77,7 @@ def _clone(input: Tensor):
     return p.copy(input)
 
 
-@composite
+@composite(kind=Looking)
 def clone(input, *, memory_format=_types.preserve_format):
     """A copy, on the tape; its strides are those of the tensor where they are dense.
 
@@ -93,7 +95,19 @@ def clone(input, *, memory_format=_types.preserve_format):
     return with_strides(made, like_strides(input, memory_format))
 
 
-@composite(function=False)
+@clone.simply()
+def _cloned(x) -> Tensor | None:
+    if x._ge is None or not _is_dense(x) or active.marks_inference:
+        return None
+    return _clone.compute([x])
+
+
+def _is_dense(x: Tensor) -> bool:
+    """Whether a tensor is known to be contiguous."""
+    return x._strides is None and (x._view is None or x._view.contiguous is True)
+
+
+@composite(kind=Looking, function=False)
 def contiguous(self, memory_format=_types.contiguous_format):
     """The tensor itself if it lies contiguously in the format, otherwise a copy that does.
 
@@ -107,6 +121,11 @@ def contiguous(self, memory_format=_types.contiguous_format):
     if self._level is None:
         check_format(self, memory_format)
     return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
+
+
+@contiguous.simply()
+def _itself(x) -> Tensor | None:
+    return x if _is_dense(x) else None
 
 
 # ---- to ------------------------------------------------------------------------------------------
@@ -146,7 +165,7 @@ def _to_arguments(args, device, dtype):
     return device, dtype
 
 
-@composite(function=False, without_data=NO_COPY)
+@composite(kind=Looking, function=False, without_data=NO_COPY)
 def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, copy=False, memory_format=None):
     """The tensor in a dtype, on a device, or like another tensor; itself if nothing changes.
 
@@ -176,6 +195,18 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
     return out
 
 
+@to.simply(str)
+@to.simply(_types.device)
+def _on_device(x, device) -> Tensor | None:
+    where = device if device.__class__ is str else device.type
+    return x if where == "cpu" and x.device.type == "cpu" else None
+
+
+@to.simply(_types.dtype)
+def _in_dtype(x, dtype) -> Tensor | None:
+    return x if x._value.aval.dtype is dtype.numpy else None
+
+
 def _conversion(name: str, dtype: _types.dtype):
     def method(self, memory_format=_types.preserve_format):
         if self._aval.dtype != dtype.numpy:
@@ -187,7 +218,9 @@ def _conversion(name: str, dtype: _types.dtype):
     >>> torch.tensor([1, 0]).{name}().dtype
     {dtype}
     """
-    return composite(method, name=name, function=False)
+    made = composite(method, kind=Looking, name=name, function=False)
+    made.simply()(lambda x: x if x._value.aval.dtype is dtype.numpy else None)
+    return made
 
 
 MOST = 2**63 - 1  # what an int64 counts
@@ -362,12 +395,16 @@ def _zero(old: MaybeTensor, shape, dtype):
     return _over(old, p.full(shape, 0, dtype))
 
 
+# Numbers that these dtypes hold (rounded) without being looked at.
+EXACTLY, MANY = frozenset({dt.float32, dt.float64}), 2.0**53
+
+
 def _filled_node(number: int):
     """By whether the value, the second argument, is a tensor."""
     return lambda made, args: f"FillBackward{number + any(isinstance(x, Tensor) for x in args[1:2])}"
 
 
-@composite(aliases=(), node=_filled_node(2))
+@composite(kind=Looking, aliases=(), node=_filled_node(2))
 def fill_(self, value):
     """Overwrite every element with a number or a 0-d tensor.
 
@@ -398,7 +435,17 @@ def fill(input, value):
     return fill_(clone(input), value)
 
 
-@composite
+@fill_.simply(float)
+@fill_.simply(int)
+def _filled_again(x, value) -> Tensor | None:
+    a = x._value.aval
+    if not is_apart(x) or active.rewrites or a.dtype not in EXACTLY or not -MANY < value < MANY:
+        return None
+    overwrite(x, _fill.compute([None, value, a.shape, a.dtype])._value)
+    return x
+
+
+@composite(kind=Looking)
 def zero_(self):
     """Overwrite every element with zero.
 
@@ -407,6 +454,15 @@ def zero_(self):
     """
     check_writable(self, overlapping=True, op="zero")
     return assign(self, _zero.compute([_old(self), self._aval.shape, self._aval.dtype]))
+
+
+@zero_.simply()
+def _zeroed(x) -> Tensor | None:
+    if not is_apart(x) or active.rewrites:
+        return None
+    a = x._value.aval
+    overwrite(x, _zero.compute([None, a.shape, a.dtype])._value)
+    return x
 
 
 @composite(function=False)

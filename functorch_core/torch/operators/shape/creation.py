@@ -11,6 +11,7 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.warn import warn
 from ...dispatch.devices import resolve
+from ...dispatch.factory import Factory, LikeFactory, recorded, units_of_recorded
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Number, Operand, is_number
 from ...dispatch.traits import Out
@@ -192,7 +193,15 @@ def _filler(name: str, fill: int | None, doc: str):
         return made
 
     factory.__doc__ = doc
-    return composite(factory, name=name, method=False, out=FILLED, sparse=not fill)
+    made = composite(factory, kind=Factory, name=name, method=False, out=FILLED, sparse=not fill)
+    return made.known_by(lambda *call: _constant_as(fill, *call), recorded, units_of_recorded)
+
+
+def _constant_as(fill: int | None, made: Tensor, args: tuple, kwargs: dict):
+    """The op that makes a tensor like this one of one number, if a factory records it."""
+    a = made._value.aval
+    recorded_there = a.size <= RECORD_LIMIT and not made.requires_grad
+    return _constant._found([a.shape, fill, a.dtype]) if recorded_there and fill is not None else None
 
 
 def check_unnamed(name: str, names):
@@ -379,7 +388,8 @@ def _like(name: str, fill):
 
     >>> torch.{name}(torch.tensor([3, 4])){result}
     """
-    return composite(factory, name=name, method=False, sparse=name == "zeros_like")
+    made = composite(factory, kind=LikeFactory, name=name, method=False, sparse=name == "zeros_like")
+    return made.known_by(lambda *call: _constant_as(fill, *call), recorded, units_of_recorded)
 
 
 zeros_like, ones_like, empty_like = (_like(f"{n}_like", f) for n, f in (("zeros", 0), ("ones", 1), ("empty", None)))
@@ -511,7 +521,7 @@ def _arange_dtype(values, given) -> np.dtype:
     return dt.int64
 
 
-@composite(method=False, out=Out(single=True, silent=True, counted=True))
+@composite(kind=Factory, method=False, out=Out(single=True, silent=True, counted=True))
 def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kwargs):
     """start, start + step, ... below end: arange(end), arange(start, end), (start, end, step).
 
@@ -540,6 +550,16 @@ def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
     else:
         made = _count(start, step, length, d)
     return require_grad(made) if requires_grad else made
+
+
+def _count_as(made: Tensor, args: tuple, kwargs: dict):
+    """The op that counts as arange did, and its numbers; of few it is recorded."""
+    start, _, step = _range_arguments("arange", args, {})
+    a = made._value.aval
+    return _count._found([start, step, a.size, a.dtype]) if a.size <= COUNT_LIMIT else None
+
+
+arange.known_by(_count_as, recorded, units_of_recorded)
 
 
 def _counted(start, step, length: int, dtype: np.dtype) -> np.ndarray:

@@ -16,15 +16,17 @@ from ....core.aval import aval
 from ....core.quiet import quiet
 from ....core.trace import evaluate, trace_closed
 from ....core.warn import warn, warn_once
+from ....engine import from_numpy as value_of
 from ....ops.op import strong
 from ....primitives.convert import convert_p
 from ...dispatch.devices import place, resolve
 from ...dispatch.op import composite
 from ...dispatch.slots import python_number
+from ...tape.apply import without_history
 from ...tape.meta import NO_COPY, is_meta, meta_tensor
 from ...tensors import types as _types
 from ...tensors.active import active
-from ...tensors.base import Tensor, from_array, new_tensor
+from ...tensors.base import Tensor, new_tensor
 from ...tensors.promotion import check_held, converted, promote_dtypes
 from ...tensors.types import scalar_name
 from ...views.bits import bits_of
@@ -352,7 +354,7 @@ def strides_of(data) -> tuple[int, ...] | None:
 def finish(array: np.ndarray, device, requires_grad: bool = False, strides=None) -> Tensor:
     """A tensor of a fresh array on a device, which reports these strides."""
     where = resolve(device)
-    tensor = from_array(array) if where.type != "meta" else meta_tensor(array.shape, array.dtype)
+    tensor = without_history(value_of(array)) if where.type != "meta" else meta_tensor(array.shape, array.dtype)
     with_strides(tensor, strides)
     if where.type not in ("cpu", "meta"):
         tensor = place(tensor, where)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ....core.warn import warn
 from ...dispatch.op import composite
+from ...dispatch.view_op import view_op
+from ...tensors.active import active
 from ...tensors.base import Tensor
 from ...views.cells import Lens, make_view
 from .views import imag, real, transpose
@@ -32,6 +34,12 @@ def transposed_of(tensor: Tensor, name: str = "mT") -> Tensor:
     return transpose(tensor, -2, -1)
 
 
+@view_op(method=False, function=False)
+def _reversed(input):
+    """The dimensions reversed."""
+    return make_view(input, Lens("permute", (tuple(reversed(range(input.ndim))),)))
+
+
 class Transposes:
     """Transposes, and the parts of complex numbers."""
 
@@ -43,11 +51,11 @@ class Transposes:
         tensor([[1, 3],
                 [2, 4]])
         """
-        if self.ndim != 2:
+        if len((self._value if self._level is None else self._level).aval.shape) != 2:
             warn(REVERSED)
         if self._device is not None:
             return self.permute(*reversed(range(self.ndim)))
-        return make_view(self, Lens("permute", (tuple(reversed(range(self.ndim))),)))
+        return (_reversed.method if active.plain else _reversed.fun)(self)
 
     @property
     def mT(self) -> Tensor:

@@ -1,0 +1,83 @@
+"""Factories: a call that was seen before is looked up by the numbers, the dtype and the device that it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core.trace import open_traces
+from ...engine.recorder import record
+from ...engine.signatures import bounded
+from ..tape.apply import GraphOp, without_history
+from ..tensors import types as _types
+from ..tensors.active import active
+from ..tensors.base import Tensor
+from .op import PLAIN, Composite
+from .paths import remember
+
+INTS = frozenset({int})
+TUPLES = frozenset({tuple, _types.Size})
+NAMES = frozenset({"dtype", "device"})
+
+
+class Factory(Composite):
+    """A function of sizes and other whole numbers, which makes a tensor that follows from them, or random numbers.
+
+    `known_by(find, again)`: find(made, args, kwargs) says what is to be known of a call on the CPU that has made this,
+    or None, and again(known) makes another. (`zeros(4, 4)`: 1.1 us, of 3.6 where the arguments are looked at.)
+    """
+
+    find: Callable[[Tensor, tuple, dict], Any]
+    again: Callable[[Any], Tensor]
+
+    def known_by(self, find: Callable, again: Callable, units_of: Callable = lambda known: ()) -> Factory:
+        """Let calls that were seen be known; `units_of` is of what is known (see engine.signatures)."""
+        self.find, self.again = find, again
+        self.seen: dict = bounded({}, units_of)
+        _types.follow_default.append(self.seen)
+        return self
+
+    def __call__(self, /, *args, **kwargs):
+        key = self.key(args, kwargs) if active.plain and _types.defaults.device is None and not open_traces else None
+        if key is None:
+            return super().__call__(*args, **kwargs)
+        known = self.seen.get(key)
+        if known is not None:
+            return self.again(known)
+        made = super().__call__(*args, **kwargs)
+        if made.__class__ is Tensor and made._strides is None and made._ge is None and made.device.type == "cpu":
+            remember(self.seen, key, self.find(made, args, kwargs))
+        return made
+
+    def key(self, args: tuple, kwargs: dict):
+        """What a call is known by; None for one that is not so simple."""
+        for x in args:
+            if x.__class__ is not int and not (x.__class__ in TUPLES and set(map(type, x)) <= INTS):
+                return None
+        if not kwargs:
+            return args
+        return (args, *kwargs.items()) if kwargs.keys() <= NAMES else None
+
+
+class LikeFactory(Factory):
+    """A function of a tensor alone, which makes one of its shape and dtype."""
+
+    def key(self, args: tuple, kwargs: dict):
+        """The aval of a contiguous tensor on the CPU."""
+        if kwargs or len(args) != 1 or args[0].__class__ not in PLAIN:
+            return None
+        x = args[0]
+        alias = x._view
+        if x._strides is not None or alias is not None and not alias.contiguous or x.device.type != "cpu":
+            return None
+        return x._value.aval
+
+
+def recorded(found: tuple[GraphOp, list]) -> Tensor:
+    """What an op records of these numbers, for `again`."""
+    return without_history(record(found[0].unit, found[1], 3))
+
+
+def units_of_recorded(found: tuple[GraphOp, list] | None):
+    """The units of the same."""
+    return () if found is None else found[0].units()
