@@ -174,19 +174,16 @@ def multi_head_attention_forward(
 ):
     """Multi-head attention of (L, N, E) or (L, E): (output, weights or None).
 
-    >>> q, w = torch.ones(2, 1, 4), torch.eye(4)
-    >>> rest = 4, 2, torch.cat([w, w, w]), torch.zeros(12), None, None, False, 0.0, w, torch.zeros(4)
-    >>> F.multi_head_attention_forward(q, q, q, *rest)[0].shape
-    torch.Size([2, 1, 4])
+    >>> rest = 2, torch.eye(2).repeat(3, 1), None, None, None, False, 0.0, torch.eye(2), None
+    >>> F.multi_head_attention_forward(*torch.ones(3, 1, 1, 2), 2, *rest)[0]
+    tensor([[[1., 1.]]])
     """
     batched = query.ndim == 3
     _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     if is_causal and attn_mask is None:
         raise RuntimeError(NEEDS_MASK)
     if not batched:
-        query, key, value = (x.unsqueeze(1) for x in (query, key, value))
-        if key_padding_mask is not None:
-            key_padding_mask = key_padding_mask.unsqueeze(0)
+        query, key, value, key_padding_mask = _as_batch(query, key, value, key_padding_mask)
     length, batch, width = query.shape
     _check_widths(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
     key_padding_mask = _as_float(key_padding_mask, query.dtype)
@@ -197,20 +194,22 @@ def multi_head_attention_forward(
     if attn_mask is not None:
         attn_mask = _full_mask(attn_mask, batch, num_heads, length, key.shape[0])
     sizes, masks = (batch, num_heads, width // num_heads), (attn_mask, key_padding_mask)
-    q = _by_heads(q, *sizes)
     k, v, masks = _keys_and_values((k, v), sizes, (bias_k, bias_v), (static_k, static_v), add_zero_attn, masks)
-    mask = _merged(*masks, batch, num_heads, k.shape[1])
+    q, mask = _by_heads(q, *sizes), _merged(*masks, batch, num_heads, k.shape[1])
     dropout_p, shown = dropout_p if training else 0.0, None
     if need_weights:
-        out, shown = _attend_with_weights(q, k, v, mask, dropout_p)
+        out, weights = _attend_with_weights(q, k, v, mask, dropout_p)
+        shown = _shown_weights(weights, num_heads, average_attn_weights)
     else:
         out = _attend(q, k, v, mask, dropout_p, is_causal, batch, num_heads)
-    out = out.transpose(0, 1).reshape(length * batch, width)
-    out = linear(out, out_proj_weight, out_proj_bias).view(length, batch, out_proj_weight.shape[0])
-    shown = None if shown is None else _shown_weights(shown, num_heads, average_attn_weights)
-    if batched:
-        return out, shown
-    return out.squeeze(1), None if shown is None else shown.squeeze(0)
+    out = linear(out.transpose(0, 1).reshape(length * batch, width), out_proj_weight, out_proj_bias)
+    out = out.view(length, batch, out_proj_weight.shape[0])
+    return (out, shown) if batched else (out.squeeze(1), None if shown is None else shown.squeeze(0))
+
+
+def _as_batch(query, key, value, padding):
+    """Sequences, and the mask of their padding, as a batch of one."""
+    return *(x.unsqueeze(1) for x in (query, key, value)), None if padding is None else padding.unsqueeze(0)
 
 
 def _shown_weights(shown, num_heads: int, average: bool):
