@@ -19,8 +19,9 @@ class TorchDispatchMode:
     ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
     ...         print(func)
     ...         return func(*args, **(kwargs or {}))
+    >>> x, weight = torch.ones(2, 3), torch.ones(4, 3)
     >>> with Log():
-    ...     _ = torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3))
+    ...     _ = torch.nn.functional.linear(x, weight)
     aten.t.default
     aten.mm.default
     """
