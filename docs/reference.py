@@ -52,9 +52,15 @@ def everything() -> dict[str, dict[str, object]]:
         else:  # what a package has too has its page there
             above = [found.get(package, {}) for package in torch_names.packages_of(title)]
             names = {n: x for n, x in names.items() if not any(n in shown and shown[n] is x for shown in above)}
+            names = {n: x for n, x in names.items() if not is_pythons(x)}
         if names:
             found[title] = names
     return found
+
+
+def is_pythons(thing) -> bool:
+    """Whether a name is one of Python's own library, which has its page there: torch.multiprocessing.Queue."""
+    return str(getattr(thing, "__module__", "")).partition(".")[0] in sys.stdlib_module_names
 
 
 def functional(title: str) -> dict[str, object]:

@@ -35,7 +35,13 @@ def _named(n: int, by_input: bool):
 
     fun, what = (of_input, "input") if by_input else (of_weight, "weight")
     fun.__name__ = fun.__qualname__ = f"conv{n}d_{what}"
-    fun.__doc__ = f"The gradient of conv{n}d by its {what}."
+    given = "x.shape, weight" if by_input else "x, weight.shape"
+    fun.__doc__ = f"""The gradient of conv{n}d by its {what}.
+
+    >>> x, weight = torch.ones(1, 1{", 3" * n}), torch.ones(1, 1{", 2" * n})
+    >>> torch.nn.grad.{fun.__name__}({given}, torch.ones(1, 1{", 2" * n})).sum().item()
+    {4**n}.0
+    """
     return fun
 
 

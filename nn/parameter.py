@@ -79,7 +79,11 @@ def _allowing(method):
 
 
 class UninitializedTensorMixin:
-    """What lazy parameters and buffers share: no shape, few methods, `materialize`."""
+    """What lazy parameters and buffers share: no shape, few methods, `materialize`.
+
+    >>> isinstance(nn.LazyLinear(2).weight, nn.parameter.UninitializedTensorMixin)
+    True
+    """
 
     cls_to_become: type
 

@@ -40,13 +40,21 @@ class _Changed:
 
 
 class guaranteed_datapipes_determinism(_Changed):
-    """Context in which pipes that are `non_deterministic` raise TypeError."""
+    """Context in which pipes that are `non_deterministic` raise TypeError.
+
+    >>> with torch.utils.data.guaranteed_datapipes_determinism():
+    ...   pass
+    """
 
     setting, value = _determinism, True
 
 
 class runtime_validation_disabled(_Changed):
-    """Context without checks of samples (there are none)."""
+    """Context without checks of samples (there are none).
+
+    >>> with torch.utils.data.runtime_validation_disabled():
+    ...   pass
+    """
 
     setting, value = _validation, False
 
@@ -89,7 +97,14 @@ def _decorated(maker) -> type:
 
 class non_deterministic:
     """Declare a class of pipes, or those for whose arguments a function says True, as not
-    deterministic: `@non_deterministic` or `@non_deterministic(function)`."""
+    deterministic: `@non_deterministic` or `@non_deterministic(function)`.
+
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> @torch.utils.data.non_deterministic
+    ... class Mine(IterableWrapper): pass
+    >>> list(Mine([1, 2]))
+    [1, 2]
+    """
 
     cls: type | None = None
 

@@ -35,14 +35,28 @@ DEPRECATED = (
 
 
 class AuxRequest(NamedTuple):
-    """What flex_attention shall return beside its output."""
+    """What flex_attention shall return beside its output.
+
+    >>> from torch.nn.attention.flex_attention import AuxRequest, flex_attention
+    >>> q = torch.ones(1, 1, 4, 8)
+    >>> output, aux = flex_attention(q, q, q, return_aux=AuxRequest(lse=True))
+    >>> aux.lse.shape
+    torch.Size([1, 1, 4])
+    """
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """What flex_attention returns beside its output."""
+    """What flex_attention returns beside its output.
+
+    >>> from torch.nn.attention.flex_attention import AuxRequest, flex_attention
+    >>> q = torch.ones(1, 1, 4, 8)
+    >>> output, aux = flex_attention(q, q, q, return_aux=AuxRequest(lse=True))
+    >>> type(aux).__name__
+    'AuxOutput'
+    """
 
     lse: object = None
     max_scores: object = None

@@ -219,7 +219,11 @@ def register_module_full_backward_hook(hook) -> RemovableHandle:
 
 
 def register_module_backward_hook(hook) -> RemovableHandle:
-    """Deprecated: register_module_full_backward_hook, with the gradients of one node only."""
+    """Deprecated: register_module_full_backward_hook, with the gradients of one node only.
+
+    >>> callable(nn.modules.module.register_module_backward_hook)
+    True
+    """
     return _register_backward(hook, False)
 
 

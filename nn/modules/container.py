@@ -15,7 +15,11 @@ from .module import Module
 
 
 class Container(Module):
-    """Deprecated: Module itself does what this did."""
+    """Deprecated: Module itself does what this did.
+
+    >>> isinstance(nn.Container, type)
+    True
+    """
 
     def __init__(self, **kwargs):
         warn(

@@ -186,7 +186,10 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """CrossEntropyLoss of a linear layer's output."""
+    """CrossEntropyLoss of a linear layer's output.
+
+    >>> loss = nn.LinearCrossEntropyLoss(2, 3) if hasattr(nn, "LinearCrossEntropyLoss") else None
+    """
 
     def __init__(
         self,

@@ -78,9 +78,13 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
         if process_group.size() > 1:
             if init_sync:
                 self._follow_first([*module.parameters(), *module.buffers()])
-            for p in module.parameters():
-                if p.requires_grad:
-                    p.register_post_accumulate_grad_hook(self._ready)
+            self._watch()
+
+    def _watch(self):
+        """Be told of gradients."""
+        for p in self.module.parameters():
+            if p.requires_grad:
+                p.register_post_accumulate_grad_hook(self._ready)
 
     def _follow_first(self, tensors, root: int | None = None):
         root = self.process_group.ranks[root or 0]
@@ -215,6 +219,8 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
         if self._hook is not None:
             raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
         self._hook = (state, hook)
+        if self.process_group.size() == 1:  # there is nothing to average, but the hook is to be called
+            self._watch()
 
 
 class _JoinHook(torch.distributed.algorithms.join.JoinHook):

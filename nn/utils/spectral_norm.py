@@ -31,6 +31,11 @@ class SpectralNorm:
     """A pre-hook that divides a weight by its largest singular value, found by power iteration.
 
     The weight itself is NAME_orig, the singular vectors NAME_u and NAME_v.
+
+    >>> from torch.nn.utils.spectral_norm import SpectralNorm
+    >>> layer = nn.utils.spectral_norm(nn.Linear(2, 2))
+    >>> [isinstance(hook, SpectralNorm) for hook in layer._forward_pre_hooks.values()]
+    [True]
     """
 
     _version = 1

@@ -25,7 +25,13 @@ def normalised(v, g, dim: int = 0):
 
 
 class WeightNorm:
-    """A pre-hook that computes a weight from its direction NAME_v and its length NAME_g."""
+    """A pre-hook that computes a weight from its direction NAME_v and its length NAME_g.
+
+    >>> from torch.nn.utils.weight_norm import WeightNorm
+    >>> layer = nn.utils.weight_norm(nn.Linear(2, 2))
+    >>> [isinstance(hook, WeightNorm) for hook in layer._forward_pre_hooks.values()]
+    [True]
+    """
 
     def __init__(self, name: str, dim: int | None):
         self.name, self.dim = name, -1 if dim is None else dim

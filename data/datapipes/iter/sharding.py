@@ -12,7 +12,12 @@ MIXED = "ShardingFilter cannot mix DEFAULT and non DEFAULT groups"
 
 
 class SHARDING_PRIORITIES(IntEnum):
-    """Which kind of processes samples are distributed among first."""
+    """Which kind of processes samples are distributed among first.
+
+    >>> from torch.utils.data.datapipes.iter.sharding import SHARDING_PRIORITIES
+    >>> list(SHARDING_PRIORITIES.__members__)
+    ['DEFAULT', 'DISTRIBUTED', 'MULTIPROCESSING']
+    """
 
     DEFAULT = 1
     DISTRIBUTED = 2

@@ -53,7 +53,16 @@ def set_dir(d):
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True):
-    """Copy what a file:// URL names; RuntimeError if its SHA256 does not begin with hash_prefix."""
+    """Copy what a file:// URL names; RuntimeError if its SHA256 does not begin with hash_prefix.
+
+    >>> import os, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   source = pathlib.Path(folder, "a.bin")
+    ...   _ = source.write_bytes(b"12")
+    ...   torch.hub.download_url_to_file(source.as_uri(), os.path.join(folder, "b.bin"), progress=False)
+    ...   os.path.getsize(os.path.join(folder, "b.bin"))
+    2
+    """
     parts = urlparse(url)
     if parts.scheme != "file":
         raise NotImplementedError(f"torch.hub.download_url_to_file: {_NO_NETWORK}")
@@ -70,7 +79,15 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
 def load_state_dict_from_url(
     url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None, weights_only=False
 ):
-    """The state dict in the file of a file:// URL, or that was downloaded before; else NotImplementedError."""
+    """The state dict in the file of a file:// URL, or that was downloaded before; else NotImplementedError.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   torch.save({"weight": torch.ones(2)}, f"{folder}/model.pth")
+    ...   state = torch.hub.load_state_dict_from_url(pathlib.Path(folder, "model.pth").as_uri(), folder, progress=False)
+    >>> state
+    {'weight': tensor([1., 1.])}
+    """
     folder = model_dir or _os.path.join(get_dir(), "checkpoints")
     name = file_name or _os.path.basename(urlparse(url).path)
     path = _os.path.join(folder, name)

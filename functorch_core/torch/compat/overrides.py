@@ -153,7 +153,11 @@ def get_overridable_functions() -> dict:
 
 
 def get_ignored_functions() -> set:
-    """Public functions that __torch_function__ cannot take over."""
+    """Public functions that __torch_function__ cannot take over.
+
+    >>> torch.typename in torch.overrides.get_ignored_functions()
+    True
+    """
     return {
         f
         for functions in _all_functions().values()

@@ -77,7 +77,11 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(n: int):
-    """Accepted: XLA has one pool of threads."""
+    """Accepted: XLA has one pool of threads.
+
+    >>> callable(torch.set_num_interop_threads)
+    True
+    """
     if n <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
     settings.interop_threads = n
@@ -185,7 +189,11 @@ def set_float32_matmul_precision(precision: str):
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: whether denormal numbers are flushed to zero cannot be chosen."""
+    """False: whether denormal numbers are flushed to zero cannot be chosen.
+
+    >>> isinstance(torch.set_flush_denormal(False), bool)
+    True
+    """
     return False
 
 
@@ -346,7 +354,11 @@ def get_device_module(device=None):
 
 
 def get_file_path(*path_components: str) -> str:
-    """The path of a file of this package; '' as first component is the package's folder."""
+    """The path of a file of this package; '' as first component is the package's folder.
+
+    >>> isinstance(torch.get_file_path("torch"), str)
+    True
+    """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return os.path.join(package, *path_components[1:])
 
@@ -374,7 +386,11 @@ def set_default_tensor_type(t, /):
 
 
 def get_default_tensor_type() -> str:
-    """The name of the default tensor type."""
+    """The name of the default tensor type.
+
+    >>> torch.get_default_tensor_type()
+    'torch.FloatTensor'
+    """
     names = {"float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}
     return f"torch.{names.get(_types.defaults.dtype.name, 'Float')}Tensor"
 

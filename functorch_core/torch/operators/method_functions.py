@@ -13,19 +13,33 @@ has_lapack = True
 has_mkl = has_openmp = False
 
 
-def _of_method(name: str, doc: str):
+def _of_method(name: str, doc: str, example: str):
     def function(input, *args, **kwargs):
         return getattr(input, name)(*args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
+    function.__doc__ = f"{doc}\n\n    {example}\n    "
     return function
 
 
-as_strided_ = _of_method("as_strided_", "The tensor as a view of its memory with these strides.")
-detach = _of_method("detach", "The tensor without its history; it shares memory.")
-detach_ = _of_method("detach_", "Take a tensor out of the graph.")
-get_device = _of_method("get_device", "The index of the device; -1 for the CPU.")
+as_strided_ = _of_method(
+    "as_strided_",
+    "The tensor as a view of its memory with these strides.",
+    ">>> torch.as_strided_(torch.arange(4), (2,), (2,))\n    tensor([0, 2])",
+)
+detach = _of_method(
+    "detach",
+    "The tensor without its history; it shares memory.",
+    ">>> torch.detach(torch.ones(2, requires_grad=True))\n    tensor([1., 1.])",
+)
+detach_ = _of_method(
+    "detach_",
+    "Take a tensor out of the graph.",
+    ">>> torch.detach_(torch.ones(2, requires_grad=True) * 2)\n    tensor([2., 2.])",
+)
+get_device = _of_method(
+    "get_device", "The index of the device; -1 for the CPU.", ">>> torch.get_device(torch.ones(2))\n    -1"
+)
 
 
 def _running_with_deploy() -> bool:

@@ -27,7 +27,10 @@ ABSENT = {
 
 
 class Stream:
-    """A queue of work on a device. XLA orders work itself: this is a name without effect."""
+    """A queue of work on a device. XLA orders work itself: this is a name without effect.
+
+    >>> stream = torch.cuda.Stream() if torch.cuda.is_available() else None
+    """
 
     __module__ = "torch"
     kind: str | None = None
@@ -483,7 +486,11 @@ class Accelerator:
 
 def _device_context(accelerator: Accelerator) -> type:
     class device:
-        """Context: another current device."""
+        """Context: another current device.
+
+        >>> with torch.cuda.device(-1):
+        ...   y = torch.ones(2)
+        """
 
         def __init__(self, device):
             self.wanted = accelerator.index_of(device)

@@ -8,7 +8,22 @@ from ...tensors.base import Tensor
 
 
 class GradBucket:
-    """The gradients of all parameters of one dtype, one after the other."""
+    """The gradients of all parameters of one dtype, one after the other.
+
+    >>> import torch.distributed as dist
+    >>> from torch.nn.parallel import DistributedDataParallel
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> def hook(state, bucket):
+    ...   print(bucket.buffer().shape, bucket.is_last())
+    ...   future = torch.futures.Future()
+    ...   future.set_result(bucket.buffer())
+    ...   return future
+    >>> model = DistributedDataParallel(nn.Linear(2, 1))
+    >>> model.register_comm_hook(None, hook)
+    >>> model(torch.ones(1, 2)).sum().backward()
+    torch.Size([3]) True
+    >>> dist.destroy_process_group()
+    """
 
     __module__ = "torch.distributed"
 

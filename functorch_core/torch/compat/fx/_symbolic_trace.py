@@ -36,6 +36,11 @@ def wrap(fn_or_name):
     """Let tracing write down calls of a function of this module as such; also a decorator.
 
     To be called where the module is executed, with the function or its name.
+
+    >>> torch.fx.wrap("len")
+    'len'
+    >>> [node.name for node in torch.fx.symbolic_trace(lambda x: x + len(x)).graph.nodes]
+    ['x', 'len_1', 'add', 'output']
     """
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")

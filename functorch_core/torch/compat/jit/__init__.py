@@ -96,7 +96,12 @@ RecursiveScriptModule = TopLevelTracedModule = ScriptModule
 
 
 def script(obj=None, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """The function, class or module itself; NotSupportedError for syntax that TorchScript does not have."""
+    """The function, class or module itself; NotSupportedError for syntax that TorchScript does not have.
+
+    >>> module = torch.jit.script(nn.ReLU())
+    >>> module(torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
     if obj is None:
         return script
     frontend = _importlib.import_module(f"{__name__}.frontend")
@@ -197,7 +202,12 @@ def script_if_tracing(fn):
 
 
 def freeze(mod, preserved_attrs=None, optimize_numerics=True):
-    """The module itself, which has to be in eval mode."""
+    """The module itself, which has to be in eval mode.
+
+    >>> frozen = torch.jit.freeze(torch.jit.script(nn.ReLU().eval()))
+    >>> frozen(torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
     if mod.training:
         raise RuntimeError(
             "Freezing is currently only implemented for modules in eval mode. "
@@ -207,7 +217,12 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True):
 
 
 def optimize_for_inference(mod, other_methods=None):
-    """The module itself."""
+    """The module itself.
+
+    >>> module = torch.jit.optimize_for_inference(torch.jit.script(nn.ReLU().eval()))
+    >>> module(torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
     return mod
 
 
@@ -280,7 +295,10 @@ def is_scripting() -> bool:
 
 
 def set_fusion_strategy(strategy) -> list:
-    """Accepted: the engine fuses by itself. The former strategy."""
+    """Accepted: the engine fuses by itself. The former strategy.
+
+    >>> strategy = torch.jit.set_fusion_strategy([("STATIC", 2)])
+    """
     return [("STATIC", 2), ("DYNAMIC", 10)]
 
 
@@ -305,7 +323,11 @@ def optimized_execution(should_optimize):
 
 @_contextlib.contextmanager
 def strict_fusion():
-    """Context without effect."""
+    """Context without effect.
+
+    >>> with torch.jit.strict_fusion():
+    ...   y = torch.ones(2) + 1
+    """
     yield
 
 

@@ -279,7 +279,17 @@ def register_autograd(op, backward: Callable, /, *, setup_context=None, lib=None
 
 
 def register_vmap(op, func=None, /, *, lib=None):
-    """An operator on batched tensors: func(info, in_dims, *args) gives (outputs, out_dims)."""
+    """An operator on batched tensors: func(info, in_dims, *args) gives (outputs, out_dims).
+
+    >>> @torch.library.custom_op("doc_vmap::cube", mutates_args=())
+    ... def cube(x: torch.Tensor) -> torch.Tensor:
+    ...   return x ** 3
+    >>> def batched(info, in_dims, x):
+    ...   return cube(x), in_dims[0]
+    >>> _ = torch.library.register_vmap("doc_vmap::cube", batched)
+    >>> torch.vmap(cube)(torch.tensor([1., 2.]))
+    tensor([1., 8.])
+    """
 
     def register(function):
         _operator(op).vmap = function
@@ -289,14 +299,22 @@ def register_vmap(op, func=None, /, *, lib=None):
 
 
 def register_autocast(op, device_type: str, cast_inputs, /, *, lib=None):
-    """NotImplementedError for the CPU; other devices are not there."""
+    """NotImplementedError for the CPU; other devices are not there.
+
+    >>> callable(torch.library.register_autocast)
+    True
+    """
     if device_type == "cpu":
         raise NotImplementedError(_MESSAGE.format(name="torch.library.register_autocast"))
     return _operator(op)
 
 
 def get_ctx():
-    """RuntimeError: there is no one-off context of sizes that depend on data."""
+    """RuntimeError: there is no one-off context of sizes that depend on data.
+
+    >>> callable(torch.library.get_ctx)
+    True
+    """
     raise RuntimeError(
         "get_ctx() can only be called inside of a fake implementation that "
         "allocates a size that depends on data; nothing traces these"

@@ -140,7 +140,12 @@ def _extreme(name: str, doc: str):
         return found if dtype is None else found.to(dtype)
 
     fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = doc
+    fun.__doc__ = f"""{doc}
+
+    >>> mask = torch.tensor([False, True, True, False])
+    >>> torch.masked.{name}(torch.tensor([1., 5., 2., 9.]), 0, mask=mask)
+    tensor({"5." if name == "amax" else "2."})
+    """
     return fun
 
 
@@ -154,7 +159,12 @@ def _place(name: str, identity: str, doc: str):
         return found.to(input.dtype if dtype is None else dtype)
 
     fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = doc
+    fun.__doc__ = f"""{doc}
+
+    >>> mask = torch.tensor([False, True, True, False])
+    >>> torch.masked.{name}(torch.tensor([1., 5., 2., 9.]), 0, mask=mask)
+    tensor({1.0 if name == "argmax" else 2.0:.0f}.)
+    """
     return fun
 
 

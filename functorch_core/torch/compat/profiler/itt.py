@@ -13,18 +13,32 @@ def is_available() -> bool:
 
 
 def mark(msg):
-    """No effect."""
+    """No effect.
+
+    >>> if torch.profiler.itt.is_available(): torch.profiler.itt.mark("here")
+    """
 
 
 def range_push(msg):
-    """No effect."""
+    """No effect.
+
+    >>> if torch.profiler.itt.is_available(): torch.profiler.itt.range_push("step")
+    """
 
 
 def range_pop():
-    """No effect."""
+    """No effect.
+
+    >>> if torch.profiler.itt.is_available(): torch.profiler.itt.range_pop()
+    """
 
 
 @_contextlib.contextmanager
 def range(msg, *args, **kwargs):
-    """Context without effect."""
+    """Context without effect.
+
+    >>> if torch.profiler.itt.is_available():
+    ...   with torch.profiler.itt.range("step"):
+    ...     y = torch.ones(2)
+    """
     yield

@@ -277,7 +277,15 @@ class safe_globals:
 
 
 def get_unsafe_globals_in_checkpoint(f) -> list[str]:
-    """The names in a file that weights_only does not allow."""
+    """The names in a file that weights_only does not allow.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> torch.save(torch.ones(2), file)
+    >>> _ = file.seek(0)
+    >>> torch.serialization.get_unsafe_globals_in_checkpoint(file)
+    []
+    """
     with open(f, "rb") if isinstance(f, (str, os.PathLike)) else contextlib.nullcontext(f) as file:
         if not zipfile.is_zipfile(file):
             raise ValueError("Expected input to be a checkpoint returned by torch.save")
@@ -310,7 +318,11 @@ def _names_in(data: bytes) -> list[str]:
 
 
 class LoadEndianness(enum.Enum):
-    """The byte order of files that do not say it."""
+    """The byte order of files that do not say it.
+
+    >>> list(torch.serialization.LoadEndianness.__members__)
+    ['NATIVE', 'LITTLE', 'BIG']
+    """
 
     NATIVE = 1
     LITTLE = 2
@@ -376,7 +388,11 @@ def get_default_mmap_options() -> int:
 
 
 class set_default_mmap_options:
-    """Map files privately (MAP_PRIVATE) or shared (MAP_SHARED): from now on, or in a `with` block."""
+    """Map files privately (MAP_PRIVATE) or shared (MAP_SHARED): from now on, or in a `with` block.
+
+    >>> import mmap
+    >>> _ = torch.serialization.set_default_mmap_options(mmap.MAP_PRIVATE)
+    """
 
     def __init__(self, flags: int):
         global _mmap_flags

@@ -140,7 +140,11 @@ def _set_rng_state(saved):
 
 
 def check_backward_validity(inputs: Sequence):
-    """Warn if no input requires grad."""
+    """Warn if no input requires grad.
+
+    >>> from torch.utils.checkpoint import check_backward_validity
+    >>> check_backward_validity((torch.ones(2, requires_grad=True),))
+    """
     if not any(getattr(x, "requires_grad", False) for x in inputs):
         warn(NO_GRAD_INPUT)
 
@@ -159,7 +163,12 @@ def detach_variable(inputs: tuple) -> tuple:
 
 
 class CheckpointFunction(Function):
-    """forward without a tape; backward computes again with one, and goes back through it."""
+    """forward without a tape; backward computes again with one, and goes back through it.
+
+    >>> from torch.utils.checkpoint import CheckpointFunction
+    >>> issubclass(CheckpointFunction, torch.autograd.Function)
+    True
+    """
 
     @staticmethod
     def forward(ctx, run_function, preserve_rng_state, *args):
@@ -441,7 +450,12 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy function of a selective checkpoint is told."""
+    """What a policy function of a selective checkpoint is told.
+
+    >>> from torch.utils.checkpoint import SelectiveCheckpointContext
+    >>> SelectiveCheckpointContext(is_recompute=False).is_recompute
+    False
+    """
 
     def __init__(self, *, is_recompute: bool, **kwargs):
         self.is_recompute = is_recompute
@@ -450,7 +464,16 @@ class SelectiveCheckpointContext:
 
 def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
     """Two contexts for `context_fn`. The policy is not asked: everything is computed again, which
-    gives the same results."""
+    gives the same results.
+
+    >>> import functools
+    >>> from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+    >>> save_products = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
+    >>> x = torch.ones(2, 2, requires_grad=True)
+    >>> checkpoint(lambda x: (x @ x).sin(), x, use_reentrant=False, context_fn=save_products).sum().backward()
+    >>> x.grad.shape
+    torch.Size([2, 2])
+    """
     if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
     for op in policy_fn_or_list if isinstance(policy_fn_or_list, list) else ():

@@ -21,7 +21,13 @@ __getattr__ = getter(__name__)
 
 
 class WeakIdRef(weakref.ref):
-    """A weak reference that equals another of the very same object."""
+    """A weak reference that equals another of the very same object.
+
+    >>> from torch.utils.weak import WeakIdRef
+    >>> x = torch.ones(2)
+    >>> WeakIdRef(x)() is x
+    True
+    """
 
     __slots__ = ("_id",)
 
@@ -38,7 +44,14 @@ class WeakIdRef(weakref.ref):
 
 
 class WeakIdKeyDictionary(MutableMapping):
-    """A dict of weakly referenced keys, told by identity."""
+    """A dict of weakly referenced keys, told by identity.
+
+    >>> from torch.utils.weak import WeakIdKeyDictionary
+    >>> x = torch.ones(2)
+    >>> names = WeakIdKeyDictionary({x: "x"})
+    >>> names[x], len(names)
+    ('x', 1)
+    """
 
     def __init__(self, dict=None, ref_type=WeakIdRef):
         self.data: dict = {}
@@ -105,7 +118,13 @@ WeakTensorRefKey = WeakIdRef
 
 
 class TensorWeakRef:
-    """A weak reference to a tensor."""
+    """A weak reference to a tensor.
+
+    >>> from torch.utils.weak import TensorWeakRef
+    >>> x = torch.ones(2)
+    >>> TensorWeakRef(x)() is x
+    True
+    """
 
     def __init__(self, tensor: Tensor):
         if not isinstance(tensor, Tensor):

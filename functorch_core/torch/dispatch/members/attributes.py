@@ -23,7 +23,12 @@ OTHER_FORMAT = "NYI: querying is_contiguous inside of vmap for memory_format oth
 
 def _never(what: str, names: str) -> list[property]:
     """An attribute that is False for each name: no tensor is of that kind, or on such a device."""
-    return [property(lambda self: False, doc=f"False: no tensor is {what} {name}.") for name in names.split()]
+    doc = """False: no tensor is {what} {name}.
+
+    >>> torch.ones(2).is_{name}
+    False
+    """
+    return [property(lambda self: False, doc=doc.format(what=what, name=name)) for name in names.split()]
 
 
 class Attributes:

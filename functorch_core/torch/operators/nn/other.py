@@ -153,7 +153,14 @@ def _declare_dropout(name: str, feature: bool, alpha: bool, doc: str):
     def drop_(input, p, train):
         return _dropped(input, p, train, feature, alpha, True)
 
-    drop.__doc__, drop_.__doc__ = doc, f"{doc} In place."
+    drop.__doc__, drop_.__doc__ = (
+        f"""{doc}{where}
+
+        >>> torch.{name}{end}(torch.ones(1, 2), 0.5, train=False)
+        tensor([[1., 1.]])
+        """
+        for where, end in (("", ""), (" In place.", "_"))
+    )
     return (composite(drop, name=name, method=False), composite(drop_, name=f"{name}_", method=False))
 
 

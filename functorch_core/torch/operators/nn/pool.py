@@ -141,7 +141,12 @@ def _declare_max_pool(n: int):
     >>> torch.max_pool{n}d(torch.arange({2**n}.).reshape(1, 1, {", ".join("2" * n)}), 2).item()
     {2**n - 1}.0
     """
-    with_indices.__doc__ = f"max_pool{n}d and where in the flattened dimensions the maxima are."
+    with_indices.__doc__ = f"""max_pool{n}d and where in the flattened dimensions the maxima are.
+
+    >>> x = torch.arange({2**n}.).reshape(1, 1, {", ".join("2" * n)})
+    >>> [y.item() for y in F.max_pool{n}d_with_indices(x, 2)]
+    [{2**n - 1}.0, {2**n - 1}]
+    """
     name = f"max_pool{n}d"
     node = _of_two_dimensions("MaxPool2DWithIndices0") if n == 1 else f"{name}_with_indices"
     traits = {"method": False, "layout": image, "node": node}
@@ -394,8 +399,17 @@ def _declare_adaptive(n: int):
     def maxima(input: Tensor, output_size):
         return _adaptive_max(input, n, output_size)
 
-    means.__doc__ = f"Means over bins of the last {n} dimensions, one an element of the output."
-    maxima.__doc__ = f"Maxima over bins of the last {n} dimensions, and their flat indices."
+    x = f"torch.arange({2**n}.).reshape(1, {', '.join('2' * n)})"
+    means.__doc__ = f"""Means over bins of the last {n} dimensions, one an element of the output.
+
+    >>> F.adaptive_avg_pool{n}d({x}, 1).item()
+    {(2**n - 1) / 2}
+    """
+    maxima.__doc__ = f"""Maxima over bins of the last {n} dimensions, and their flat indices.
+
+    >>> [y.item() for y in F.adaptive_max_pool{n}d_with_indices({x}, 1)]
+    [{2**n - 1}.0, {2**n - 1}]
+    """
     traits = {"method": False, "function": n == 1, "layout": None if n == 3 else image}
     traits["autocast"] = {"cpu": "full"} if n == 3 else None
     return (

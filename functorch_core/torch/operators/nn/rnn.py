@@ -213,7 +213,13 @@ def _declare(name: str, mode: str):
         packed = "batch_sizes" in kwargs or (len(args) > 3 and isinstance(args[3], (list, tuple)))
         return (_packed if packed else _padded)(mode, *args, **kwargs)
 
-    layers.__doc__ = f"The layers of nn.{name.upper() if '_' not in name else 'RNN'}: (output, last states)."
+    gates, state = {"lstm": (4, "(h, h)"), "gru": (3, "h")}.get(name, (1, "h"))
+    layers.__doc__ = f"""The layers of nn.{name.upper() if "_" not in name else "RNN"}: (output, last states).
+
+    >>> h, weights = torch.zeros(1, 1, 1), [torch.ones({gates}, 1), torch.ones({gates}, 1)]
+    >>> torch.{name}(torch.ones(2, 1, 1), {state}, weights, False, 1, 0.0, False, False, False)[0].shape
+    torch.Size([2, 1, 1])
+    """
     return composite(layers, name=name, method=False)
 
 

@@ -81,7 +81,12 @@ def _constructor(layout, name: str):
             return make(ccol_indices, row_indices, values, size, options)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""A sparse tensor of layout {layout}: `sparse_compressed_tensor` of {c} and {p}."""
+    values = "[[[1.]], [[2.]]]" if name[7:10] in ("bsr", "bsc") else "[1., 2.]"
+    function.__doc__ = f"""A sparse tensor of layout {layout}: `sparse_compressed_tensor` of {c} and {p}.
+
+    >>> torch.{name}([0, 1, 2], [1, 0], {values}).to_dense().sum()
+    tensor(3.)
+    """
     function.__module__ = "torch"
     return function
 

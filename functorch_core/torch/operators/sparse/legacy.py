@@ -27,7 +27,11 @@ legacy_types = {
         name,
         (),
         {
-            "__doc__": f"Sparse tensors of {of_numpy(d)}: for isinstance, and the constructors of old programs.",
+            "__doc__": f"""Sparse tensors of {of_numpy(d)}: for isinstance, and the constructors of old programs.
+
+            >>> isinstance(torch.eye(2, dtype={of_numpy(d)}).to_sparse(), torch.sparse.{name})
+            True
+            """,
             "numpy": d,
             "dtype": of_numpy(d),
             "__module__": "torch.sparse",

@@ -24,7 +24,12 @@ def _question(name: str, what: str):
                 return vars(cls)[name](self)
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    method.__doc__ = "Of sparse tensors only: raises RuntimeError."
+    layouts = {"crow_indices": "csr", "col_indices": "csr", "ccol_indices": "csc", "row_indices": "csc"}
+    method.__doc__ = f"""Of sparse tensors only: raises RuntimeError.
+
+    >>> torch.eye(2).to_sparse_{layouts.get(name, "coo")}().{name}() is not None
+    True
+    """
     return method
 
 

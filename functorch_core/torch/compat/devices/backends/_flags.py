@@ -40,11 +40,12 @@ def context_of(namespace: dict, names: str) -> Callable:
     return flags
 
 
-def answer(value, doc: str) -> Callable:
-    """A function without parameters that returns a value."""
+def answer(value, doc: str, name: str) -> Callable:
+    """A function without parameters that returns a value; `name` is its own in torch.backends."""
 
     def function():
         return value
 
-    function.__doc__ = doc
+    shown = "" if value is None else f"\n    {value}"
+    function.__doc__ = f"{doc}\n\n    >>> torch.backends.{name}(){shown}\n    "
     return function

@@ -30,15 +30,29 @@ def is_built() -> bool:
     return is_available()
 
 
-def _switch(name: str):
+def _switch(name: str, done: str = "enabled"):
     def enabled() -> bool:
         return _sdp[name]
 
     def enable(enabled: bool):
         _sdp[name] = bool(enabled)
 
-    enabled.__doc__ = f"Whether the {name} form of attention is allowed; XLA chooses by itself."
-    enable.__doc__ = f"Allow the {name} form of attention; XLA chooses by itself."
+    names = (
+        [f"{name}_sdp_enabled", f"enable_{name}_sdp"]
+        if done == "enabled"
+        else [f"{name}_sdp_{done}", f"allow_{name}_sdp"]
+    )
+    enabled.__doc__, enable.__doc__ = (
+        f"""{what} the {name} form of attention{is_allowed}; XLA chooses by itself.
+
+        >>> before = torch.backends.cuda.{names[0]}()
+        >>> torch.backends.cuda.{names[1]}(False)
+        >>> torch.backends.cuda.{names[0]}()
+        False
+        >>> torch.backends.cuda.{names[1]}(before)
+        """
+        for what, is_allowed in (("Whether", " is allowed"), ("Allow", ""))
+    )
     return enabled, enable
 
 
@@ -46,7 +60,9 @@ flash_sdp_enabled, enable_flash_sdp = _switch("flash")
 mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _switch("mem_efficient")
 math_sdp_enabled, enable_math_sdp = _switch("math")
 cudnn_sdp_enabled, enable_cudnn_sdp = _switch("cudnn")
-fp16_bf16_reduction_math_sdp_allowed, allow_fp16_bf16_reduction_math_sdp = _switch("fp16_bf16_reduction_math")
+fp16_bf16_reduction_math_sdp_allowed, allow_fp16_bf16_reduction_math_sdp = _switch(
+    "fp16_bf16_reduction_math", "allowed"
+)
 
 
 _OLD_KERNEL = (
@@ -85,11 +101,15 @@ def is_flash_attention_available() -> bool:
     return False
 
 
-is_ck_sdpa_available = _answer(False, "Whether AMD's attention kernels are there: no.")
+is_ck_sdpa_available = _answer(False, "Whether AMD's attention kernels are there: no.", "cuda.is_ck_sdpa_available")
 
 
 def can_use_flash_attention(params, debug=False) -> bool:
-    """Whether PyTorch's flash attention takes these operands: no."""
+    """Whether PyTorch's flash attention takes these operands: no.
+
+    >>> callable(torch.backends.cuda.can_use_flash_attention)
+    True
+    """
     return False
 
 

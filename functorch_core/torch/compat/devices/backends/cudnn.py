@@ -9,8 +9,8 @@ enabled, deterministic, benchmark, benchmark_limit, allow_tf32 = True, False, Fa
 fp32_precision = "none"
 conv, rnn = _Flags(fp32_precision="none"), _Flags(fp32_precision="none")
 flags = _context_of(globals(), "enabled benchmark benchmark_limit deterministic allow_tf32")
-version = _answer(None, "The version of cuDNN: not known here.")
-is_available = _answer(False, "Whether PyTorch's own cuDNN bindings are there: no.")
+version = _answer(None, "The version of cuDNN: not known here.", "cudnn.version")
+is_available = _answer(False, "Whether PyTorch's own cuDNN bindings are there: no.", "cudnn.is_available")
 __getattr__ = _missing.getter(__name__)
 
 

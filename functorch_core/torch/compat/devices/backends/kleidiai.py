@@ -2,4 +2,4 @@
 
 from ._flags import answer as _answer
 
-is_available = _answer(False, "Whether KleidiAI is used: no.")
+is_available = _answer(False, "Whether KleidiAI is used: no.", "kleidiai.is_available")

@@ -4,5 +4,5 @@ from .... import _missing
 from ._flags import answer as _answer
 
 VERBOSE_OFF, VERBOSE_ON = 0, 1
-is_available = _answer(True, "Whether there are fast kernels for products and Fourier transforms.")
+is_available = _answer(True, "Whether there are fast kernels for products and Fourier transforms.", "mkl.is_available")
 __getattr__ = _missing.getter(__name__)

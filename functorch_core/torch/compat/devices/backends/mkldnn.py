@@ -8,5 +8,5 @@ from ._flags import context_of as _context_of
 enabled, deterministic, allow_tf32, fp32_precision = True, False, True, "none"
 matmul, conv, rnn = (_Flags(fp32_precision="none") for _ in range(3))
 flags = _context_of(globals(), "enabled deterministic allow_tf32")
-is_available = _answer(True, "Whether there are fast kernels for neural networks.")
+is_available = _answer(True, "Whether there are fast kernels for neural networks.", "mkldnn.is_available")
 __getattr__ = _missing.getter(__name__)

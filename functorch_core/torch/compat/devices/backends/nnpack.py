@@ -6,7 +6,7 @@ from ._flags import context_of as _context_of
 
 enabled = True
 flags = _context_of(globals(), "enabled")
-is_available = _answer(True, "Whether there are fast kernels for convolutions.")
+is_available = _answer(True, "Whether there are fast kernels for convolutions.", "nnpack.is_available")
 _nnpack_available = is_available
 
 

@@ -2,4 +2,4 @@
 
 from ._flags import answer as _answer
 
-is_available = _answer(True, "Whether computations use several threads: yes, XLA's.")
+is_available = _answer(True, "Whether computations use several threads: yes, XLA's.", "openmp.is_available")

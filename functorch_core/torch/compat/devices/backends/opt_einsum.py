@@ -5,7 +5,7 @@ from ._flags import context_of as _context_of
 
 enabled, strategy = True, "auto"
 flags = _context_of(globals(), "enabled strategy")
-is_available = _answer(True, "Whether opt_einsum is installed: it is a dependency.")
+is_available = _answer(True, "Whether opt_einsum is installed: it is a dependency.", "opt_einsum.is_available")
 
 
 def get_opt_einsum():

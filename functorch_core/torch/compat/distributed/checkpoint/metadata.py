@@ -11,7 +11,12 @@ from ....tensors.types import Size, contiguous_format, preserve_format, strided
 
 @dataclass
 class ChunkStorageMetadata:
-    """A part of a tensor."""
+    """A part of a tensor.
+
+    >>> from torch.distributed.checkpoint import ChunkStorageMetadata
+    >>> ChunkStorageMetadata(offsets=torch.Size([0]), sizes=torch.Size([2])).sizes
+    torch.Size([2])
+    """
 
     offsets: Size
     sizes: Size
@@ -25,7 +30,12 @@ class _MEM_FORMAT_ENCODING(Enum):
 
 @dataclass
 class TensorProperties:
-    """What a tensor is besides its elements."""
+    """What a tensor is besides its elements.
+
+    >>> from torch.distributed.checkpoint.metadata import TensorProperties
+    >>> TensorProperties(dtype=torch.float64).dtype
+    torch.float64
+    """
 
     dtype: Any = None
     layout: Any = field(default_factory=lambda: strided)
@@ -50,7 +60,15 @@ class TensorProperties:
 
 @dataclass
 class TensorStorageMetadata:
-    """A tensor, and the parts that it is saved in."""
+    """A tensor, and the parts that it is saved in.
+
+    >>> import tempfile
+    >>> import torch.distributed.checkpoint as dcp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   metadata = dcp.save({"weight": torch.ones(2)}, checkpoint_id=folder)
+    >>> metadata.state_dict_metadata["weight"].properties.dtype
+    torch.float32
+    """
 
     properties: TensorProperties
     size: Size
@@ -59,12 +77,25 @@ class TensorStorageMetadata:
 
 @dataclass
 class BytesStorageMetadata:
-    """Something else."""
+    """Something else.
+
+    >>> import tempfile
+    >>> import torch.distributed.checkpoint as dcp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   metadata = dcp.save({"step": 3}, checkpoint_id=folder)
+    >>> type(metadata.state_dict_metadata["step"]).__name__
+    'BytesStorageMetadata'
+    """
 
 
 @dataclass(frozen=True)
 class MetadataIndex:
-    """A tensor's part by its name and offset, or something else by its name."""
+    """A tensor's part by its name and offset, or something else by its name.
+
+    >>> from torch.distributed.checkpoint.metadata import MetadataIndex
+    >>> MetadataIndex("weight").fqn
+    'weight'
+    """
 
     fqn: str
     offset: Size | None = None
@@ -73,7 +104,12 @@ class MetadataIndex:
 
 @dataclass
 class StorageMeta:
-    """When a checkpoint was saved."""
+    """When a checkpoint was saved.
+
+    >>> from torch.distributed.checkpoint.metadata import StorageMeta
+    >>> StorageMeta(checkpoint_id="here").checkpoint_id
+    'here'
+    """
 
     checkpoint_id: Any = None
     save_id: str | None = None
@@ -83,7 +119,15 @@ class StorageMeta:
 
 @dataclass
 class Metadata:
-    """All that is in a checkpoint: what each name is, which keys lead to it, and where it is stored."""
+    """All that is in a checkpoint: what each name is, which keys lead to it, and where it is stored.
+
+    >>> import tempfile
+    >>> import torch.distributed.checkpoint as dcp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   metadata = dcp.save({"weight": torch.ones(2)}, checkpoint_id=folder)
+    >>> metadata.state_dict_metadata["weight"].size
+    torch.Size([2])
+    """
 
     state_dict_metadata: dict[str, TensorStorageMetadata | BytesStorageMetadata]
     planner_data: Any = None

@@ -38,7 +38,12 @@ NOWHERE = "checkpoint_id, or a storage_{kind}, is needed: dcp.{name}(state_dict,
 
 
 class CheckpointException(RuntimeError):
-    """What went wrong in which processes: `failures`, by rank."""
+    """What went wrong in which processes: `failures`, by rank.
+
+    >>> from torch.distributed.checkpoint import CheckpointException
+    >>> issubclass(CheckpointException, BaseException)
+    True
+    """
 
     def __init__(self, message: str, failures: dict[int, BaseException]):
         super().__init__(f"{message} ranks:{list(failures)} " + "; ".join(f"{r}: {e!r}" for r, e in failures.items()))
@@ -46,7 +51,12 @@ class CheckpointException(RuntimeError):
 
 
 class AsyncCheckpointerType(Enum):
-    """Where async_save writes: in a thread in either case."""
+    """Where async_save writes: in a thread in either case.
+
+    >>> from torch.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
+    >>> AsyncCheckpointerType.THREAD.value
+    'thread'
+    """
 
     THREAD = "thread"
     PROCESS = "process"

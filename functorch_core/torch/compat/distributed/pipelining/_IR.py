@@ -121,7 +121,14 @@ def _with_attributes_near(graph: Graph):
 
 
 class Pipe(Module):
-    """A module in stages: submod_pp_0, submod_pp_1, ... Called, it computes one after the other."""
+    """A module in stages: submod_pp_0, submod_pp_1, ... Called, it computes one after the other.
+
+    >>> from torch.distributed.pipelining import SplitPoint, pipeline
+    >>> net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+    >>> pipe = pipeline(net, mb_args=(torch.ones(1, 2),), split_spec={"1": SplitPoint.BEGINNING})
+    >>> pipe.num_stages
+    2
+    """
 
     def __init__(self, stages: list[GraphModule], graph: Graph):
         super().__init__()

@@ -140,6 +140,11 @@ class _PipelineSchedule:
 class PipelineScheduleSingle(_PipelineSchedule):
     """A schedule of one stage in each process. `loss_fn(output, target)` gives the loss of a part; without it `step`
     computes outputs alone. `scale_grads`: the gradients are divided by the number of parts, for losses that are means.
+
+    >>> from torch.distributed.pipelining import ScheduleGPipe
+    >>> from torch.distributed.pipelining.schedules import PipelineScheduleSingle
+    >>> issubclass(ScheduleGPipe, PipelineScheduleSingle)
+    True
     """
 
     def __init__(
@@ -159,7 +164,13 @@ class PipelineScheduleSingle(_PipelineSchedule):
 
 
 class PipelineScheduleMulti(_PipelineSchedule):
-    """A schedule of several stages in each process: of those numbered rank, rank + size of the group, and so on."""
+    """A schedule of several stages in each process: of those numbered rank, rank + size of the group, and so on.
+
+    >>> from torch.distributed.pipelining import ScheduleLoopedBFS
+    >>> from torch.distributed.pipelining.schedules import PipelineScheduleMulti
+    >>> issubclass(ScheduleLoopedBFS, PipelineScheduleMulti)
+    True
+    """
 
     def __init__(
         self,

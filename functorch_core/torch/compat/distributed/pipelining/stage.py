@@ -205,5 +205,11 @@ def connect(stages: list[PipelineStage]):
 
 
 def build_stage(stage_module: Module, stage_index: int, pipe_info, device, group=None) -> PipelineStage:
-    """The stage of a module that `pipeline` made."""
+    """The stage of a module that `pipeline` made.
+
+    >>> from torch.distributed.pipelining import build_stage, pipeline
+    >>> pipe = pipeline(nn.Sequential(nn.Linear(2, 1)), mb_args=(torch.ones(1, 2),))
+    >>> build_stage(pipe.get_stage_module(0), 0, pipe.info(), torch.device("cpu")).is_first
+    True
+    """
     return PipelineStage(stage_module, stage_index, pipe_info.num_stages, device, group=group)

@@ -97,7 +97,16 @@ class DTensor(metaclass=_DTensorMeta):
         return _FromLocal.apply(local_tensor, mesh, placements, back)
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-        """This process's part. `grad_placements`: what the gradients of the parts are, Partial() if of summands."""
+        """This process's part. `grad_placements`: what the gradients of the parts are, Partial() if of summands.
+
+        >>> import torch.distributed as dist
+        >>> from torch.distributed.tensor import Shard, distribute_tensor
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> distribute_tensor(torch.ones(2), mesh, [Shard(0)]).to_local()
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+        """
         mesh = device_mesh(self)
         given = placements_of(self) if grad_placements is None else grad_placements
         return _ToLocal.apply(self, mesh, _checked(given, mesh, self.dim(), partial=True))
@@ -111,7 +120,16 @@ class DTensor(metaclass=_DTensorMeta):
         forward_dtype=None,
         backward_dtype=None,
     ) -> Tensor:
-        """The tensor, lying in another way."""
+        """The tensor, lying in another way.
+
+        >>> import torch.distributed as dist
+        >>> from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> distribute_tensor(torch.ones(2), mesh, [Shard(0)]).redistribute(placements=[Replicate()]).to_local()
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+        """
         own = mesh_of_tensor(self)
         mesh = own if device_mesh is None else device_mesh
         if placements is None:
@@ -124,7 +142,16 @@ class DTensor(metaclass=_DTensorMeta):
         return _Redistribute.apply(self, _sharding(mesh, _checked(placements, mesh, self.dim())))
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-        """The whole tensor, in every process. All have to call it."""
+        """The whole tensor, in every process. All have to call it.
+
+        >>> import torch.distributed as dist
+        >>> from torch.distributed.tensor import Shard, distribute_tensor
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> distribute_tensor(torch.ones(2), mesh, [Shard(0)]).full_tensor()
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+        """
         mesh = mesh_of_tensor(self)
         whole = DTensor.redistribute(self, placements=[Replicate()] * mesh.ndim)
         return DTensor.to_local(whole, grad_placements=grad_placements)
@@ -187,12 +214,30 @@ def sharding_of_tensor(x: Tensor) -> xla.NamedSharding:
 
 
 def mesh_of_tensor(x: Tensor) -> DeviceMesh:
-    """The mesh of a DTensor."""
+    """The mesh of a DTensor.
+
+    >>> import torch.distributed as dist
+    >>> from torch.distributed.tensor import Shard, distribute_tensor
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> mesh = dist.init_device_mesh("cpu", (1,))
+    >>> distribute_tensor(torch.ones(2), mesh, [Shard(0)]).device_mesh.size()
+    1
+    >>> dist.destroy_process_group()
+    """
     return _mesh_of_grid(sharding_of_tensor(x).mesh)
 
 
 def placements_of(x: Tensor) -> tuple[Placement, ...]:
-    """How a DTensor lies along each dimension of its mesh: as XLA chose, of a result."""
+    """How a DTensor lies along each dimension of its mesh: as XLA chose, of a result.
+
+    >>> import torch.distributed as dist
+    >>> from torch.distributed.tensor import Shard, distribute_tensor
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> mesh = dist.init_device_mesh("cpu", (1,))
+    >>> distribute_tensor(torch.ones(2), mesh, [Shard(0)]).placements
+    (Shard(dim=0),)
+    >>> dist.destroy_process_group()
+    """
     return _placements(sharding_of_tensor(x))
 
 
@@ -401,7 +446,13 @@ def _maker(name: str, doc: str) -> Callable:
         return _new(lambda shape: function(shape, dtype=dtype), size, device_mesh, placements, requires_grad)
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = doc
+    make.__doc__ = f"""{doc}
+
+    >>> import torch.distributed.tensor as dt
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> dt.{name}(4, 2, device_mesh=mesh, placements=[dt.Shard(0)]).full_tensor().shape
+    torch.Size([4, 2])
+    """
     return make
 
 

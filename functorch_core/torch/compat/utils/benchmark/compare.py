@@ -14,7 +14,12 @@ COLORS = ((1.1, GOOD + BOLD), (1.25, GOOD), (2.0, ""), (4.0, RED), (math.inf, RE
 
 
 class Colorize(enum.Enum):
-    """With what a time is compared: with the others of its column, of its row, or nothing."""
+    """With what a time is compared: with the others of its column, of its row, or nothing.
+
+    >>> from torch.utils.benchmark import Colorize
+    >>> list(Colorize.__members__)
+    ['NONE', 'COLUMNWISE', 'ROWWISE']
+    """
 
     NONE = "none"
     COLUMNWISE = "columnwise"

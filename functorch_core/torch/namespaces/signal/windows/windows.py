@@ -37,7 +37,11 @@ def _cosine_sum(name: str, coefficients: tuple, doc: str):
         )
 
     window.__name__ = window.__qualname__ = name
-    window.__doc__ = doc
+    window.__doc__ = f"""{doc}
+
+    >>> torch.signal.windows.{name}(3)[1].item()
+    1.0
+    """
     return window
 
 

@@ -26,7 +26,13 @@ class DDPCommHookType(enum.Enum):
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model, state=None):
-    """Let a hook average the gradients of a DistributedDataParallel."""
+    """Let a hook average the gradients of a DistributedDataParallel.
+
+    >>> from torch.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, register_ddp_comm_hook
+    >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    >>> register_ddp_comm_hook(DDPCommHookType.FP16_COMPRESS, model, None)
+    >>> model(torch.ones(1, 2)).sum().backward()
+    """
     model.register_comm_hook(state, comm_hook_type.value.func)
 
 

@@ -162,7 +162,13 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future:
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future:
-    """The mean of the gradients, all of them compressed as one square matrix."""
+    """The mean of the gradients, all of them compressed as one square matrix.
+
+    >>> from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, batched_powerSGD_hook
+    >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    >>> model.register_comm_hook(PowerSGDState(None, start_powerSGD_iter=2), batched_powerSGD_hook)
+    >>> model(torch.ones(1, 2)).sum().backward()
+    """
 
     def mean(flat: Tensor):
         side = math.ceil(math.sqrt(flat.numel()))
