@@ -218,7 +218,8 @@ class Jitted:
         mesh = self.on_mesh.mesh_for(signature, values)
         if mesh is not None:
             return self.on_mesh.call(signature, mesh, values)
-        signature = signature.on(device_of(values))
+        if not xla.in_forked_child():  # there it is computed by NumPy
+            signature = signature.on(device_of(values))
         result = signature(values)
         if signature.program is not None and settings.direct and not signature.noted:
             self._remember(signature, args, kwargs, leaves, treedef)
