@@ -292,14 +292,16 @@ def test_an_interrupt_while_waiting_for_a_compilation(monkeypatch):
     """It is heard before the compilation ends, which is on another thread, and whose program is kept."""
     from functorch_core.xla.executable import _Request
 
-    get, asked, heard = _Request.get, [], threading.Event()
+    get, asked, heard, sent = _Request.get, [], threading.Event(), []
 
     def slow(self, cache):
         asked.append(self.key)
         if len(asked) == 1:
             assert threading.current_thread() is not threading.main_thread()
-            os.kill(os.getpid(), signal.SIGINT)
-            assert heard.wait(60)
+            while not heard.is_set() and len(sent) < 3:  # Python itself loses one that comes in a finalizer
+                sent.append(os.kill(os.getpid(), signal.SIGINT))
+                heard.wait(20)
+            assert heard.is_set()
         return get(self, cache)
 
     monkeypatch.setattr(_Request, "get", slow)
@@ -316,7 +318,7 @@ def test_an_interrupt_while_waiting_for_a_compilation(monkeypatch):
             heard.set()
         if y is not None:
             close(y, right)
-    assert interrupted == 1
+    assert 1 <= interrupted <= len(sent)
     assert len(asked) == len(set(asked))
 
 
