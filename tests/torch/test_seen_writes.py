@@ -144,3 +144,10 @@ def test_an_index_error_that_is_found_late_undoes_the_write():
         x[0] = 2.0
         x.tolist()
     assert x.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_a_copy_keeps_the_strides_of_dimensions_of_one_element():
+    for library in (reference, ours):
+        x = library.ones(3, 1, requires_grad=True) * 2
+        for _ in range(3):
+            assert x.unfold(0, 2, 3).clone().stride() == (3, 1, 1)

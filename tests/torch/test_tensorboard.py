@@ -47,6 +47,9 @@ def pictures(writer, library):
     writer.add_image("bytes", (numbers(library, 8, 6, 3) * 255).to(library.uint8), dataformats="HWC")
     writer.add_images("ten", numbers(library, 10, 3, 4, 5), 2)
     writer.add_images("three", numbers(library, 3, 1, 4, 5))
+    boxes = library.tensor([[2.0, 3.0, 12.0, 9.0], [5.0, 1.0, 25.0, 14.0]])
+    writer.add_image_with_boxes("framed", numbers(library, 3, 16, 20), boxes, 4)
+    writer.add_image_with_boxes("larger", numbers(library, 16, 20), boxes, rescale=2, dataformats="HW", labels="one")
 
 
 def figures(writer, library):
@@ -128,6 +131,12 @@ def test_wrong_arguments_raise_as_in_pytorch(tmp_path):
                 writer.add_hparams([], {})
             with pytest.raises(ValueError, match="int, float, str, bool"):
                 writer.add_hparams({"a": [1]}, {})
+
+
+def test_labels_at_boxes_are_refused_by_name(tmp_path):
+    ours = importlib.import_module("functorch_core.torch.utils.tensorboard")
+    with ours.SummaryWriter(str(tmp_path)) as writer, pytest.raises(NotImplementedError, match="with labels"):
+        writer.add_image_with_boxes("x", numbers(torch, 3, 8, 6), torch.ones(1, 4), labels=["a"])
 
 
 def test_tensors_of_16_bits_are_read_by_tensorboard(tmp_path):

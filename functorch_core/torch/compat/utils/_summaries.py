@@ -10,7 +10,7 @@ import wave
 
 import numpy as np
 from google.protobuf import text_format
-from PIL import Image
+from PIL import Image, ImageDraw
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
@@ -126,6 +126,11 @@ def histogram_raw(tag: str, least, most, num, total, sum_squares, bucket_limits,
 
 def image(tag: str, tensor, dataformats: str) -> Summary:
     """A picture; of a batch (NCHW) one picture of all, in rows of eight. Floats are of 0 to 1, uint8 of 0 to 255."""
+    return Summary(value=[Summary.Value(tag=tag, image=_png(_bytes_of(tensor, dataformats)))])
+
+
+def _bytes_of(tensor, dataformats: str) -> np.ndarray:
+    """The picture (H, W, C) in uint8."""
     array = numbers(tensor)
     if array.ndim != len(dataformats):
         raise AssertionError(
@@ -133,8 +138,20 @@ def image(tag: str, tensor, dataformats: str) -> Summary:
             f"tensor shape: {array.shape}, input_format: {dataformats}"
         )
     array = as_height_width_channels(array, dataformats.upper())
-    scaled = array if array.dtype == np.uint8 else np.clip(array.astype(np.float32) * 255, 0, 255).astype(np.uint8)
-    return Summary(value=[Summary.Value(tag=tag, image=_png(scaled))])
+    return array if array.dtype == np.uint8 else np.clip(array.astype(np.float32) * 255, 0, 255).astype(np.uint8)
+
+
+def image_with_boxes(tag: str, tensor, boxes, rescale: float, dataformats: str) -> Summary:
+    """A picture with red frames (left, top, right, bottom), made larger or smaller afterwards."""
+    picture = Image.fromarray(_bytes_of(tensor, dataformats))
+    pen = ImageDraw.Draw(picture)
+    for x0, y0, x1, y1 in numbers(boxes).tolist():
+        pen.line([x0, y0, x0, y1, x1, y1, x1, y0, x0, y0], fill="red", width=2)
+    size = int(picture.width * rescale), int(picture.height * rescale)
+    resized = picture.resize(size, Image.Resampling.LANCZOS)
+    png = _png(np.asarray(resized))
+    png.height, png.width = picture.height, picture.width  # PyTorch tells the size before
+    return Summary(value=[Summary.Value(tag=tag, image=png)])
 
 
 def as_height_width_channels(array: np.ndarray, dataformats: str) -> np.ndarray:

@@ -84,6 +84,16 @@ class SummaryWriter:
         """Pictures side by side, eight in a row."""
         self._add(_made("image", tag, img_tensor, dataformats), global_step, walltime)
 
+    def add_image_with_boxes(
+        self, tag, img_tensor, box_tensor, global_step=None, walltime=None, rescale=1, dataformats="CHW", labels=None
+    ):
+        """A picture with red frames (N, 4): left, top, right, bottom. Labels at them are not implemented."""
+        labels = [labels] if isinstance(labels, str) else labels
+        if labels is not None and len(labels) == len(box_tensor):  # another number of labels is ignored, as in PyTorch
+            raise NotImplementedError("torch.utils.tensorboard.SummaryWriter.add_image_with_boxes with labels")
+        made = _made("image_with_boxes", tag, img_tensor, box_tensor, rescale, dataformats)
+        self._add(made, global_step, walltime)
+
     def add_figure(self, tag, figure, global_step=None, close=True, walltime=None):
         """A matplotlib figure, or several, which are closed afterwards."""
         figures = figure if isinstance(figure, list) else [figure]
