@@ -283,6 +283,22 @@ def test_a_changing_index_compiles_nothing():
         ]
 
 
+def test_batches_of_a_short_dimension_are_one_program():
+    """At its beginning, in its middle and at its end."""
+    x = torch.arange(128.0).reshape(64, 2)
+    rows = np.arange(128.0, dtype=np.float32).reshape(4, 16, 2)
+    before = engine.get_tier()
+    engine.set_tier("fused")
+    try:
+        for k in range(4):
+            if k == 1:
+                compiles = engine.stats()["compiles"]
+            np.testing.assert_allclose((x[16 * k : 16 * k + 16] * 2 + 1).numpy(), rows[k] * 2 + 1)
+        assert engine.stats()["compiles"] == compiles
+    finally:
+        engine.set_tier(before)
+
+
 def test_index_functions_against_reference():
     cases = """
 x.nonzero()
