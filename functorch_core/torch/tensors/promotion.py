@@ -107,8 +107,8 @@ def overflow_of(dtype: np.dtype) -> str:
 def holds(dtype: np.dtype, number) -> bool:
     """Whether a Python number has a value in the dtype: none is rounded to infinity, wraps or loses its imaginary part.
 
-    Integers without signs take negative ones, too, as C does. Complex numbers of half precision are not looked at: PyTorch
-    rounds them to infinity (but where one element is filled).
+    Integers without signs take negative ones, too, as C does. Complex numbers of half precision are not looked at:
+    PyTorch rounds them to infinity (but where one element is filled).
     """
     if dtype == dt.complex32:
         return True

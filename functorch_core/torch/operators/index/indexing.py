@@ -109,8 +109,8 @@ class Parsed:
         self.spec.append((i if static else None, 1, 1, False))
 
     def slice(self, s: slice, n: int):
-        """Take a part of a dimension. The start is an input unless the part reaches an end, and is no batch: x[i:i+16] of
-        the first dimension goes from end to end in a loop, and is to be one program."""
+        """Take a part of a dimension. The start is an input unless the part reaches an end, and is no batch: x[i:i+16]
+        of the first dimension goes from end to end in a loop, and is to be one program."""
         start, size, step = sliced(s, n)
         is_batch = not self.spec and step == 1 and 1 < size <= n // 2
         static = size == n or not is_batch and is_static(start, (0, n - size * step), n)
