@@ -131,6 +131,31 @@ def resized(x, dim: int, out: int, mode: str, factor, align, antialias):
     return Derived(lambda v: _gathered(v, dim, index, weight), lambda t, v, out_: _by_matrix(t, dim, index, weight))(x)
 
 
+# ---- pictures of bytes ---------------------------------------------------------------------------
+
+
+def _whole_weights(matrix: np.ndarray) -> tuple[np.ndarray, int]:
+    """Weights as whole numbers below 2**15, and how many bits of them stand behind the point."""
+    bits = next((k for k in range(22) if int(0.5 + matrix.max() * 2 ** (k + 1)) >= 1 << 15), 22)
+    return np.trunc(matrix * 2**bits + np.where(matrix < 0, -0.5, 0.5)).astype(np.int32), bits
+
+
+def _resized_bytes(x, dim: int, out: int, mode: str, factor, align, antialias):
+    """Whole numbers of 0 to 255 resized along one dimension and rounded to such, by weights that are whole numbers."""
+    size = aval_of(x).shape[dim]
+    index, weight = _taps(mode, size, out, factor, align, antialias, np.dtype(np.float64))
+    matrix, rows = np.zeros((out, size)), np.arange(out)[:, None]
+    np.add.at(matrix, (rows, index), weight)  # what lies beyond the border counts for the element at it
+    whole, bits = _whole_weights(matrix)
+    first = index.min(axis=1, keepdims=True)
+    taps = first + np.arange(int((index - first).max()) + 1)
+    index = np.minimum(taps, size - 1)
+    total = _gathered(x, dim, index, np.where(taps < size, whole[rows, index], 0))
+    shape = aval_of(total).shape
+    half, shift, least, most = (p.full(shape, n, np.dtype(np.int32)) for n in (1 << (bits - 1), bits, 0, 255))
+    return p.clamp(least, p.shift_right_arithmetic(p.add(total, half), shift), most)
+
+
 def _upsample_node(a):
     kind = "".join(part.title() for part in a.mode.split("-"))
     return f"Upsample{kind}{a.input.ndim - 2}DBackward0"
@@ -138,19 +163,24 @@ def _upsample_node(a):
 
 @torch_op(autocast={"cuda": "full"}, layout=image, node=_upsample_node)
 def _upsample(input: Tensor, sizes, mode, factors, align_corners, antialias):
-    x = input
-    if aval_of(x).dtype != dt.uint8 or antialias:
+    x, nearest, bytes_ = input, mode.startswith("nearest"), aval_of(input).dtype == dt.uint8
+    if not bytes_:
         require_floating("upsample_cpu", x)
-    nearest = mode.startswith("nearest")
-    y = x if nearest else p.convert(x, dtype=dt.float32) if aval_of(x).dtype == dt.uint8 else wide(x)
-    for i, (out, factor) in enumerate(zip(sizes, factors)):
-        dim = 2 + i
-        if out == aval_of(y).shape[dim] and (factor is None or factor == 1):
-            continue
-        y = resized(y, dim, out, mode, factor, align_corners, antialias)
-    if aval_of(x).dtype == dt.uint8 and not nearest:
+    picture = bytes_ and mode in ("bilinear", "bicubic")
+    y = x if nearest else p.convert(x, dtype=dt.int32 if picture else dt.float32) if bytes_ else wide(x)
+    resize = _resized_bytes if picture else resized
+    for dim, out, factor in _passes(sizes, factors, last_first=picture):
+        if out != aval_of(y).shape[dim] or factor not in (None, 1) and not picture:
+            y = resize(y, dim, out, mode, factor, align_corners, antialias)
+    if bytes_ and not nearest and not picture:
         y = p.clamp(p.full(aval_of(y).shape, 0, dt.float32), p.round(y), p.full(aval_of(y).shape, 255, dt.float32))
     return like(y, x)
+
+
+def _passes(sizes, factors, last_first: bool):
+    """(dimension, size, factor) in the order in which they are resized, which matters where each is rounded."""
+    found = [(2 + i, *each) for i, each in enumerate(zip(sizes, factors))]
+    return found[::-1] if last_first else found
 
 
 MODES = {
