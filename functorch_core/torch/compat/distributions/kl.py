@@ -53,13 +53,9 @@ def register_kl(type_p, type_q):
     """Decorator: the function gives kl_divergence(p, q) of objects of these classes, whatever they
     are: packages register classes of their own.
 
-    >>> from torch.distributions import Normal, kl_divergence, register_kl
-    >>> class Shifted(Normal): pass
-    >>> @register_kl(Shifted, Shifted)
-    ... def distance(p, q):
-    ...   return (p.loc - q.loc).abs()
-    >>> kl_divergence(Shifted(0., 1.), Shifted(3., 1.))
-    tensor(3.)
+    >>> from torch.distributions import Normal, kl_divergence
+    >>> kl_divergence(Normal(0., 1.), Normal(1., 1.))  # by what @register_kl(Normal, Normal) decorates
+    tensor(0.5000)
     """
     for kind in (type_p, type_q):
         if not isinstance(kind, type):
