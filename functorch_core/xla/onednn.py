@@ -427,6 +427,7 @@ class _Argument(ctypes.Structure):
 
 
 def ints(values: Ints) -> Any:
+    """Whole numbers as an array of C's int64_t."""
     return (ctypes.c_int64 * len(values))(*values)
 
 

@@ -28,9 +28,7 @@ def check(
     for every index but `ignore`. To be called before the index is used, or with the result; `watched` is
     what the index was computed from, if not that but this is used."""
     value = index._value
-    if (
-        index._view is None and index._level is None and hasattr(value, "extent")
-    ):  # the same indices were checked before
+    if index._view is None and index._level is None and hasattr(value, "extent"):  # they were checked before
         seen, low, high = value.extent
         if seen == ignore and high < size and low >= (-size if negative else 0):
             return
