@@ -79,8 +79,7 @@ def get_num_interop_threads() -> int:
 def set_num_interop_threads(n: int):
     """Accepted: XLA has one pool of threads.
 
-    >>> callable(torch.set_num_interop_threads)
-    True
+    >>> torch.set_num_interop_threads(1)
     """
     if n <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")

@@ -88,8 +88,11 @@ assume_constant_result = allow_in_graph
 def substitute_in_graph(original_fn, **kwargs):
     """Decorator without effect.
 
-    >>> callable(torch.compiler.substitute_in_graph)
-    True
+    >>> @torch.compiler.substitute_in_graph(divmod, skip_signature_check=True)
+    ... def divided(a, b):
+    ...     return a // b, a % b
+    >>> divided(7, 2)
+    (3, 1)
     """
     return lambda fn: fn
 
