@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import defaultdict
 from operator import attrgetter
 from typing import NamedTuple
@@ -128,7 +129,8 @@ class FunctionEvent(FormattedTimesMixin):
         is_user_annotation: bool = False,
         concrete_inputs: list | None = None,
     ):
-        self.id, self.name, self.key, self.trace_name = id, name, name, name
+        self.trace_name, name = name, re.sub(r"^ProfilerStep#\d+$", "ProfilerStep*", name)
+        self.id, self.name, self.key = id, name, name
         self.time_range, self.thread = Interval(start_us, end_us), thread
         self.input_shapes, self.stack, self.flops = input_shapes, stack or [], flops
         self.concrete_inputs, self.kwinputs = concrete_inputs or [], {}
@@ -361,7 +363,7 @@ def trace_of(events) -> dict:
         {
             "ph": "X",
             "cat": "user_annotation" if e.is_user_annotation else "cpu_op",
-            "name": e.name,
+            "name": e.trace_name,
             "pid": process,
             "tid": e.thread,
             "ts": e.time_range.start,

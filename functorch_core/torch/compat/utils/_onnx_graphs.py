@@ -1,4 +1,4 @@
-"""The graph of an ONNX file, as TensorBoard shows it: for SummaryWriter.add_onnx_graph. The package onnx reads the file."""
+"""The graph of an ONNX file, as TensorBoard shows it: for SummaryWriter.add_onnx_graph. The package onnx reads it."""
 
 from __future__ import annotations
 
