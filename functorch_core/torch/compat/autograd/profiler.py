@@ -17,7 +17,11 @@ NO_DEVICE = "CUDA is not available, disabling CUDA profiling"
 
 
 def active_profile():
-    """What collects the events of the profile that is being taken; None where none is."""
+    """What collects the events of the profile that is being taken; None where none is.
+
+    >>> torch.autograd.profiler.active_profile() is None
+    True
+    """
     return active.observer
 
 

@@ -46,7 +46,12 @@ class Kernel(NamedTuple):
 
 
 class MemRecordsAcc:
-    """Memory records by time."""
+    """Memory records by time.
+
+    >>> from torch.autograd.profiler_util import MemRecordsAcc
+    >>> list(MemRecordsAcc([]).in_interval(0.0, 1.0))
+    []
+    """
 
     def __init__(self, mem_records):
         self._records = sorted(mem_records, key=lambda r: r[0].start_ns())
@@ -357,7 +362,14 @@ class EventList(list):
 
 
 def trace_of(events) -> dict:
-    """What a Chrome trace of ranges says."""
+    """What a Chrome trace of ranges says.
+
+    >>> from torch.autograd.profiler_util import trace_of
+    >>> with torch.profiler.profile() as prof:
+    ...   y = torch.ones(2).sin()
+    >>> [event["name"] for event in trace_of(prof.events())["traceEvents"]]
+    ['aten::ones', 'aten::sin']
+    """
     process = os.getpid()
     listed = [
         {
