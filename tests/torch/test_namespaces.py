@@ -471,6 +471,7 @@ def test_utils():
 
 def test_hub(tmp_path, monkeypatch):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setattr(torch.hub, "_dir", None)  # set_dir() holds for the whole process
     assert torch.hub.get_dir() == os.path.join(tmp_path, "hub")
     with pytest.raises(NotImplementedError, match="downloads nothing"):
         torch.hub.load_state_dict_from_url("https://example.org/model.pth")
