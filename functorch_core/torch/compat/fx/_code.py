@@ -148,7 +148,9 @@ class _Writer:
         return self._known(repr(kind)) if not repr(kind).startswith("typing.") else (self._global(kind, repr(kind)))
 
     def _global(self, thing, name: str | None = None) -> str:
-        """The name by which the code calls a function or class."""
+        """The name by which the code calls a function, class or another object, as a module that is an argument."""
+        if name is None and not hasattr(thing, "__name__"):
+            return self._named(type(thing).__name__, thing)
         if name is None:
             name = _type_repr(thing) if isinstance(thing, type) else _get_qualified_name(thing)
         if name.startswith("torch."):
@@ -156,6 +158,9 @@ class _Writer:
             return name
         if "." not in name:  # a builtin
             return name
-        short = self.namespace.create_name(name.replace(".", "_"), thing)
+        return self._named(name.replace(".", "_"), thing)
+
+    def _named(self, candidate: str, thing) -> str:
+        short = self.namespace.create_name(candidate, thing)
         self.globals[short] = thing
         return short
