@@ -51,7 +51,7 @@ def test_version_of_nonsense_compares_as_text():
 @pytest.mark.parametrize(
     "name",
     [
-        "fx.experimental.proxy_tensor.make_fx",
+        "fx.experimental.proxy_tensor.maybe_enable_thunkify",
         "export.export",
         "onnx.export",
         "nested.nested_tensor",

@@ -282,7 +282,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 @torch_op(node="multi_margin_loss", autocast="full")
 def _multi_margin(input: Tensor, target: Tensor, power, margin, weight: MaybeTensor, reduction):
     a = aval_of(input)
-    if a.ndim not in (0, 1, 2) or (a.ndim == 2 and a.shape[1] == 0):
+    if a.ndim > 2 or a.shape[-1:] == (0,):
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(a.shape)}"
         )
@@ -352,11 +352,11 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 @torch_op(node="multilabel_margin_loss", autocast="full")
 def _multilabel_margin(input: Tensor, target: Tensor, reduction):
     a, t = aval_of(input), aval_of(target)
-    if a.ndim > 2 or (a.ndim == 2 and a.shape[1] == 0):
+    if a.ndim > 2 or a.shape[-1:] == (0,):
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(a.shape)}"
         )
-    if t.shape != a.shape and t.size != a.size:
+    if max(t.ndim, 1) != max(a.ndim, 1) or t.shape != a.shape and (a.ndim == 2 or t.size != a.size):
         raise RuntimeError(f"inconsistent target size: {list(t.shape)} for input of size: {list(a.shape)}")
     _check_long(target)
     rows, classes = (a.shape[0] if a.ndim == 2 else 1), (a.shape[-1] if a.ndim else 1)
