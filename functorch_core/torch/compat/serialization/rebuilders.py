@@ -9,7 +9,7 @@ import traceback
 from ... import sparse_compressed_tensor, sparse_coo_tensor
 from ...dispatch.parameter import Parameter
 from ...tensors.base import Tensor
-from ...tensors.types import by_name, sparse_coo
+from ...tensors.types import by_name, named, sparse_coo
 from ...tensors.types import device as _device
 from ..devices.cuda import current_device
 from .tensors import on_meta, set_state, view_of_cell, with_bits
@@ -69,10 +69,8 @@ def _rebuild_sparse_tensor(layout, data):
 
 
 def _rebuild_distributed(*saved):
-    from ..distributed.tensor.api import restored  # a file that needs them is rare
-
     *saved, attributes = saved
-    return set_state(restored(*saved), None, attributes)
+    return set_state(named("distributed.tensor.api.restored")(*saved), None, attributes)
 
 
 # ---- helpers -------------------------------------------------------------------------------------
