@@ -24,7 +24,16 @@ def traverse_dps(datapipe) -> dict:
 
 
 def traverse(datapipe, only_datapipe: bool | None = None) -> dict:
-    """Deprecated: traverse_dps."""
+    """Deprecated: traverse_dps.
+
+    >>> import warnings
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> from torch.utils.data.graph import traverse
+    >>> with warnings.catch_warnings():
+    ...   warnings.simplefilter("ignore")
+    ...   len(traverse(IterableWrapper([1])))
+    1
+    """
     warn(DEPRECATED, FutureWarning)
     return traverse_dps(datapipe)
 

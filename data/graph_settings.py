@@ -115,7 +115,17 @@ def apply_random_seed(datapipe, rng):
 
 
 def apply_shuffle_seed(datapipe, rng):
-    """Deprecated: apply_random_seed."""
+    """Deprecated: apply_random_seed.
+
+    >>> import warnings
+    >>> from torch.utils.data.datapipes.iter import IterableWrapper
+    >>> from torch.utils.data.graph_settings import apply_shuffle_seed
+    >>> with warnings.catch_warnings():
+    ...   warnings.simplefilter("ignore")
+    ...   pipe = apply_shuffle_seed(IterableWrapper(range(3)).shuffle(), torch.Generator().manual_seed(0))
+    >>> sorted(pipe)
+    [0, 1, 2]
+    """
     warn(SEED_DEPRECATED, FutureWarning)
     return apply_random_seed(datapipe, rng)
 

@@ -380,7 +380,13 @@ def _typename(x) -> str:
 
 
 def loss_of(closure: Callable | None):
-    """The result of a step's closure, which runs with the tape on; None without one."""
+    """The result of a step's closure, which runs with the tape on; None without one.
+
+    >>> from torch.optim.optimizer import loss_of
+    >>> with torch.no_grad():
+    ...   loss_of(torch.is_grad_enabled)
+    True
+    """
     if closure is None:
         return None
     with enable_grad():
@@ -388,7 +394,15 @@ def loss_of(closure: Callable | None):
 
 
 def without_tape(step: Callable) -> Callable:
-    """A step method with the tape off, unless the optimizer is differentiable."""
+    """A step method with the tape off, unless the optimizer is differentiable.
+
+    >>> from torch.optim.optimizer import without_tape
+    >>> class Plain:
+    ...   defaults = {}
+    ...   step = without_tape(lambda self: torch.is_grad_enabled())
+    >>> Plain().step()
+    False
+    """
 
     @functools.wraps(step)
     def taped_if_asked(self, *args, **kwargs):
@@ -402,5 +416,10 @@ def without_tape(step: Callable) -> Callable:
 
 
 def all_params(groups: Iterable[dict]) -> Iterable[Tensor]:
-    """The parameters of all groups."""
+    """The parameters of all groups.
+
+    >>> from torch.optim.optimizer import all_params
+    >>> list(all_params([{"params": ["a"]}, {"params": ["b", "c"]}]))
+    ['a', 'b', 'c']
+    """
     return itertools.chain.from_iterable(group["params"] for group in groups)

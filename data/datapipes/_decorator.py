@@ -146,12 +146,24 @@ class non_deterministic:
 
 
 def argument_validation(f):
-    """Accepted: the declared types of pipes are not compared."""
+    """Accepted: the declared types of pipes are not compared.
+
+    >>> torch.utils.data.argument_validation(len)([1, 2])
+    2
+    """
     return functools.wraps(f)(lambda *args, **kwargs: f(*args, **kwargs))
 
 
 def runtime_validation(f):
-    """Accepted for `__iter__`: samples are not compared with the declared type."""
+    """Accepted for `__iter__`: samples are not compared with the declared type.
+
+    >>> class Pipe:
+    ...   @torch.utils.data.runtime_validation
+    ...   def __iter__(self):
+    ...     yield 1
+    >>> list(Pipe())
+    [1]
+    """
     if f.__name__ != "__iter__":
         raise TypeError(f"Can not decorate function {f.__name__} with 'runtime_validation'")
 

@@ -157,7 +157,11 @@ class IterDataPipe(_Pipe, IterableDataset[T_co]):
 
 
 class DFIterDataPipe(IterDataPipe):
-    """A pipe of data frames; their tracing is not implemented."""
+    """A pipe of data frames; their tracing is not implemented.
+
+    >>> torch.utils.data.DFIterDataPipe()._is_dfpipe()
+    True
+    """
 
     def _is_dfpipe(self) -> bool:
         return True

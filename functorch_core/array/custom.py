@@ -23,6 +23,7 @@ from ..transforms import callback as callbacks
 from ..transforms import custom as rules
 from ..transforms import remat
 from .array import Array, as_value, wrap
+from .sharding_pictures import inspect_array_sharding, visualize_array_sharding, visualize_sharding
 from .tracing import ONE_DEVICE, arguments, name_of, refuse, resolve_arguments
 from .trees import FlatFunction, flatten_values, rebuild
 
@@ -393,7 +394,7 @@ BOTH_CALLS = """debug.{name}: options stand in the call without the {what}, or i
 
 
 class debug:
-    """Looking into a traced function: fc.debug.print, fc.debug.callback.
+    """Looking into a traced function: fc.debug.print, fc.debug.callback; and at how arrays lie on devices.
 
     >>> def f(x):
     ...   fc.debug.print("x is {}", x)
@@ -487,6 +488,10 @@ class debug:
             logging.getLogger("functorch_core").info(fmt.format(*positional, **keywords))
 
         debug.callback(write, args, kwargs, ordered=ordered)
+
+    visualize_sharding = staticmethod(visualize_sharding)
+    visualize_array_sharding = staticmethod(visualize_array_sharding)
+    inspect_array_sharding = staticmethod(inspect_array_sharding)
 
     @staticmethod
     def breakpoint(

@@ -7,7 +7,9 @@ import html
 import numpy as np
 
 from ..engine import Value, to_numpy
+from ..xla import NamedSharding
 from .array import Array
+from .sharding_pictures import sharding_html
 
 EDGE = 5  # rows and columns shown at each end of a long dimension
 CELL = "padding:0 .6em;text-align:right"
@@ -21,6 +23,8 @@ def repr_html(array: Array) -> str:
     header = f"<div><b>{head}</b></div>"
     if array._value.__class__ is not Value:
         return header
+    if isinstance(array.sharding, NamedSharding):
+        header += sharding_html(array.sharding)
     data = to_numpy(array._value)
     if array.ndim == 2 and array.size:
         return header + _table(data)

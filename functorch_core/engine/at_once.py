@@ -51,7 +51,14 @@ def at_once(why: str) -> Iterator[None]:
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
     """Context: the same, beside a recording that goes on afterwards; for looks at data that are there
-    already."""
+    already.
+
+    >>> from functorch_core import engine
+    >>> with engine.aside():
+    ...   y = fc.ones(2) + 1
+    >>> y
+    Array([2., 2.], dtype=float32)
+    """
     recording = set_recording(None)
     before = set_at_once(compute if _by_numpy() else None)
     try:

@@ -47,7 +47,15 @@ def check(
 
     If it fails when a value is read, what depends on it cannot be read, then or later: what is
     computed after this call from the indices, or from what they were computed from, `watched`; and
-    what was computed from them before, the `results`."""
+    what was computed from them before, the `results`.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> index = engine.from_numpy(np.array([0, 3]))
+    >>> engine.check_bounds(index, 3, lambda i: IndexError(f"{i} is out of range"), "an index")
+    Traceback (most recent call last):
+    IndexError: 3 is out of range
+    """
     if not index.aval.size or _is_elsewhere(index) or isinstance(index, Traced):  # in a trace they are clipped
         return
     lowest = -size if negative else 0
@@ -89,7 +97,13 @@ def _has_zero(value: HasAval) -> HasAval:
 
 
 def extent_of(index: Value, ignore: int | None = None) -> tuple[int, int] | None:
-    """The smallest and the greatest index where they are known on the host; remembered."""
+    """The smallest and the greatest index where they are known on the host; remembered.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> engine.extent_of(engine.from_numpy(np.array([4, 1, 2])))
+    (1, 4)
+    """
     try:
         remembered, low, high = index.extent
         if remembered == ignore:

@@ -254,7 +254,14 @@ class GuardUnit(Unit):
 def guarded(new: Value, old: Value, whole: Value | None = None) -> Value:
     """What a tensor holds after `new` was written over `old`: the old value if a check that this thread
     has called before fails. Of a view, `whole` is what it is a part of. (Ask `pending` first: usually
-    there is none.)"""
+    there is none.)
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> old, new = engine.from_numpy(np.zeros(2)), engine.from_numpy(np.ones(2))
+    >>> engine.guarded(new, old) is new  # no check waits
+    True
+    """
     chain = _open_chain()
     if chain is None or new is old or isinstance(new, Traced) or is_absent(old) or _is_newer(whole or old, chain):
         return new
@@ -262,7 +269,14 @@ def guarded(new: Value, old: Value, whole: Value | None = None) -> Value:
 
 
 def keep(value: Value) -> Value:
-    """The value, marked as one that a guarded write has left."""
+    """The value, marked as one that a guarded write has left.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> value = engine.from_numpy(np.ones(2))
+    >>> engine.keep(value) is value
+    True
+    """
     _chain().kept.add(value)
     return value
 
@@ -277,7 +291,16 @@ def _is_newer(old: Value, chain: Chain) -> bool:
 
 
 def record_guarded(unit: Unit, operands: Sequence[Any], olds: Sequence[int | None]) -> list[Value]:
-    """record(unit, operands), of whose results number i is written over operand olds[i]."""
+    """record(unit, operands), of whose results number i is written over operand olds[i].
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> from functorch_core.core.primitive import registry
+    >>> x = engine.from_numpy(np.ones(2))
+    >>> unit = engine.unit_of_primitive(registry["neg"], {}, (x.aval,))
+    >>> engine.to_numpy(engine.record_guarded(unit, [x], [0]))  # no check waits: as record
+    array([-1., -1.])
+    """
     chain = _open_chain()
     if chain is None or trace_state.builder is not None:
         return record(unit, operands, 2)
@@ -319,7 +342,14 @@ def _either(fine: Any, new: Any, old: Any) -> Any:
 
 def undo_later(undo: Callable[[Any], None], *items: Any) -> None:
     """Call undo(item) for each item if a check that this thread has called before turns out to have
-    failed."""
+    failed.
+
+    >>> from functorch_core import engine
+    >>> undone = []
+    >>> engine.undo_later(undone.append, "a write")  # no check waits that could fail
+    >>> undone
+    []
+    """
     chain = _open_chain()
     if chain is None:
         return

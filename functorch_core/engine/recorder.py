@@ -69,7 +69,16 @@ def refuse_deleted(value: Value) -> None:
 
 
 class Recording:
-    """Ops called but not computed yet, of one thread."""
+    """Ops called but not computed yet, of one thread.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine, primitives
+    >>> value = primitives.add(engine.from_numpy(np.ones(2)), engine.from_numpy(np.ones(2)))
+    >>> isinstance(value.recording, engine.Recording) and value.recording.calls().__next__()[0].name
+    'add'
+    >>> engine.to_numpy(value)
+    array([2., 2.])
+    """
 
     __slots__ = (
         "signature",
@@ -263,7 +272,16 @@ def computes_at_once() -> bool:
 
 def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
     """Append a call; a new value for its result, a list of them if the unit is `multiple`. Of the
-    callers, the first `inner` are known to be the library's (0.1 us each not to look at)."""
+    callers, the first `inner` are known to be the library's (0.1 us each not to look at).
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> from functorch_core.core.primitive import registry
+    >>> x = engine.from_numpy(np.ones(2))
+    >>> unit = engine.unit_of_primitive(registry["neg"], {}, (x.aval,))
+    >>> engine.to_numpy(engine.record(unit, [x]))
+    array([-1., -1.])
+    """
     recording = _state.recording
     if recording is None:
         if _state.at_once is not None:
@@ -507,7 +525,18 @@ def bind(primitive: Primitive, args: Sequence[ArrayLike], params: dict[str, Any]
 
 
 def run_graph(graph: Graph, args: Sequence[Any]) -> list[Value]:
-    """Record a graph node by node: its parts recur, where it as a whole may be new."""
+    """Record a graph node by node: its parts recur, where it as a whole may be new.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine, primitives
+    >>> from functorch_core.core.trace import Builder
+    >>> x, builder = engine.from_numpy(np.ones(2)), Builder("double")
+    >>> with builder:
+    ...   a = builder.input(x.aval)
+    ...   graph = builder.finish([primitives.add(a, a)])
+    >>> [engine.to_numpy(out) for out in engine.run_graph(graph, [x])]
+    [array([2., 2.])]
+    """
     env = dict(zip(graph.inputs, map(as_value, args), strict=True))
     for node in graph.nodes:
         outs = bind(node.primitive, [env[s] for s in node.inputs], node.params)

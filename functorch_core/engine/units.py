@@ -44,7 +44,15 @@ def _overwriting(graph: Graph) -> Overwriting | bool:
 
 
 class Unit:
-    """A graph that is recorded as one entry. `multiple`: its results come as a list."""
+    """A graph that is recorded as one entry. `multiple`: its results come as a list.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> from functorch_core.core.primitive import registry
+    >>> x = engine.from_numpy(np.ones(2, np.float32))
+    >>> engine.unit_of_primitive(registry["neg"], {}, (x.aval,))
+    neg(float32[2])
+    """
 
     __slots__ = (
         "id",
@@ -121,7 +129,15 @@ _lock = threading.Lock()
 
 
 def unit_of_primitive(primitive: Primitive, params: dict[str, Any], avals: tuple[Aval, ...]) -> Unit:
-    """The unit of one primitive at these avals."""
+    """The unit of one primitive at these avals.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> from functorch_core.core.primitive import registry
+    >>> x = engine.from_numpy(np.ones(2, np.float32))
+    >>> engine.unit_of_primitive(registry["add"], {}, (x.aval, x.aval)).out_aval.shape
+    (2,)
+    """
     try:
         key: Any = (primitive, tuple(params.items()), avals)
         found = _units.get(key)
@@ -143,7 +159,18 @@ def _graph_of_primitive(primitive: Primitive, params: dict[str, Any], avals: tup
 
 
 def unit_of_graph(graph: Graph, name: str = "", multiple: bool = True) -> Unit:
-    """The unit of a graph, remembered on the graph."""
+    """The unit of a graph, remembered on the graph.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine, primitives
+    >>> from functorch_core.core.trace import Builder
+    >>> x, builder = engine.from_numpy(np.ones(2)), Builder("double")
+    >>> with builder:
+    ...   a = builder.input(x.aval)
+    ...   graph = builder.finish([primitives.add(a, a)])
+    >>> engine.unit_of_graph(graph)
+    double(float64[2])
+    """
     found = graph.memo.get("unit")
     if found is None or found.multiple != multiple:
         clean = cse(dce(graph))

@@ -32,6 +32,14 @@ class Value(HasAval):
     and by the recorder, which set the slots directly: this is the hot path. A value that never has
     data has ABSENT for its recording; one that has data, but depends on checks that nobody has
     looked at, an Unverified.
+
+    >>> from functorch_core import engine
+    >>> import numpy as np
+    >>> value = engine.from_numpy(np.ones(3, np.float32))
+    >>> value
+    Value<float32[3], computed>
+    >>> value.aval.shape
+    (3,)
     """
 
     # extent: see bounds; unset until somebody asks.
@@ -60,7 +68,13 @@ def _computed(a: Aval, data: Any) -> Value:
 
 
 def from_numpy(array: np.ndarray) -> Value:
-    """A value of a host array that nobody mutates any more (copy it first if in doubt)."""
+    """A value of a host array that nobody mutates any more (copy it first if in doubt).
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> engine.from_numpy(np.arange(3)).aval.shape
+    (3,)
+    """
     if array.__class__ is not np.ndarray:
         array = np.asarray(array)
     value = Value()
@@ -69,12 +83,24 @@ def from_numpy(array: np.ndarray) -> Value:
 
 
 def from_buffer(buffer: Any) -> Value:
-    """A value of a device buffer."""
+    """A value of a device buffer.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine, xla
+    >>> engine.to_numpy(engine.from_buffer(xla.put(np.arange(3.))))
+    array([0., 1., 2.])
+    """
     return _computed(aval(tuple(buffer.aval.shape), buffer.aval.element), buffer)
 
 
 def concrete(value: Value) -> Any:
-    """The data, host or device; a recorded value is computed first."""
+    """The data, host or device; a recorded value is computed first.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> engine.concrete(engine.from_numpy(np.arange(3.)))
+    array([0., 1., 2.])
+    """
     if value.recording is not None:
         value.recording.flush("a value was read")
         if value.recording.__class__ is Unverified:  # perhaps since then
@@ -93,7 +119,14 @@ NO_DATA = "Cannot copy out of meta tensor; no data!"  # as PyTorch says
 
 
 class NoData(NotImplementedError):
-    """A value that has no data and never will was to be read: for users a NotImplementedError."""
+    """A value that has no data and never will was to be read: for users a NotImplementedError.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> engine.to_numpy(engine.absent(engine.from_numpy(np.ones(2)).aval))
+    Traceback (most recent call last):
+    NotImplementedError: Cannot copy out of meta tensor; no data!
+    """
 
 
 NoData.__name__ = NoData.__qualname__ = "NotImplementedError"
@@ -123,14 +156,27 @@ ABSENT = Absent()
 
 
 def absent(a: Aval) -> Value:
-    """A value of this aval without data: what is computed of it has none either."""
+    """A value of this aval without data: what is computed of it has none either.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> engine.absent(engine.from_numpy(np.ones(2)).aval)
+    Value<float64[2], without data>
+    """
     value = Value()
     value.aval, value.recording = a, ABSENT
     return value
 
 
 def is_absent(value: Value) -> bool:
-    """Whether the value never has data."""
+    """Whether the value never has data.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> value = engine.from_numpy(np.ones(2))
+    >>> engine.is_absent(value), engine.is_absent(engine.absent(value.aval))
+    (False, True)
+    """
     return value.recording is ABSENT
 
 
@@ -282,7 +328,14 @@ def from_sharded(buffer: Any) -> Value:
 
 
 def has_data(value: Value) -> bool:
-    """Whether the value is computed, verified or not."""
+    """Whether the value is computed, verified or not.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> value = engine.from_numpy(np.ones(2))
+    >>> engine.has_data(value), engine.has_data(engine.absent(value.aval))
+    (True, False)
+    """
     return value.recording is None or value.recording.__class__ in (Unverified, Sharded)
 
 
@@ -294,7 +347,13 @@ def raise_pending() -> None:
 
 
 def to_numpy(value: Value) -> np.ndarray:
-    """The data as a (read-only) NumPy array."""
+    """The data as a (read-only) NumPy array.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> engine.to_numpy(engine.from_numpy(np.arange(3.)))
+    array([0., 1., 2.])
+    """
     data = concrete(value)
     if checks_pending:
         raise_pending()
@@ -302,7 +361,13 @@ def to_numpy(value: Value) -> np.ndarray:
 
 
 def to_buffer(value: Value, device: Device | None = None) -> Any:
-    """The data as a device buffer; a host array is put there once and stays."""
+    """The data as a device buffer; a host array is put there once and stays.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine, xla
+    >>> xla.to_numpy(engine.to_buffer(engine.from_numpy(np.arange(3.))))
+    array([0., 1., 2.])
+    """
     return placed(value, concrete(value), device)
 
 

@@ -171,7 +171,14 @@ def _held() -> tuple[int, int]:
 
 
 class Explanation:
-    """What `explain` gives: print it, let a notebook show it, or use it as a context to have times, too."""
+    """What `explain` gives: print it, let a notebook show it, or use it as a context to have times, too.
+
+    >>> from functorch_core import engine
+    >>> with engine.explain() as found:
+    ...   y = fc.ones(3) + 1
+    >>> isinstance(found, engine.Explanation)
+    True
+    """
 
     def __init__(self, steps: int) -> None:
         self.steps, self.watch = steps, Watch(steps)

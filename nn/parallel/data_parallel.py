@@ -24,7 +24,11 @@ class DataParallel(Module):
 
 
 def data_parallel(module, inputs, device_ids=None, output_device=None, dim: int = 0, module_kwargs=None):
-    """Call a module with a tuple of inputs (or one input)."""
+    """Call a module with a tuple of inputs (or one input).
+
+    >>> nn.parallel.data_parallel(nn.ReLU(), torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     return module(*inputs, **(module_kwargs or {}))
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 
 def replicate(network, devices, detach: bool = False) -> list:
-    """Modules with the parameters of one, as many as there are devices."""
+    """Modules with the parameters of one, as many as there are devices.
+
+    >>> from torch.nn.parallel import replicate
+    >>> layer = nn.Linear(2, 1)
+    >>> [copy.weight is layer.weight for copy in replicate(layer, [0, 1])]
+    [True, True]
+    """
     return [_replica(network, detach) for _ in devices]
 
 

@@ -413,3 +413,67 @@ def test_tensor_parallel(line):
     found = fc.grad(lambda a, b: mapped(a, b, X).sum(), argnums=(0, 1))(a, b)
     for ours, wanted in zip(found, fc.grad(whole, argnums=(0, 1))(a, b)):
         np.testing.assert_allclose(np.asarray(ours), np.asarray(wanted), rtol=1e-4, atol=1e-5)
+
+
+# ---- pictures ------------------------------------------------------------------------------------
+
+PICTURES = {
+    P("x", "y"): """
+┌─────────┬─────────┐
+│  CPU 0  │  CPU 1  │
+├─────────┼─────────┤
+│  CPU 2  │  CPU 3  │
+└─────────┴─────────┘
+""",
+    P("y"): """
+┌─────────┐
+│ CPU 0,2 │
+├─────────┤
+│ CPU 1,3 │
+└─────────┘
+""",
+    P(None, ("y", "x")): """
+┌─────────┬─────────┬─────────┬─────────┐
+│  CPU 0  │  CPU 2  │  CPU 1  │  CPU 3  │
+└─────────┴─────────┴─────────┴─────────┘
+""",
+    P(): """
+┌─────────────┐
+│ CPU 0,1,2,3 │
+└─────────────┘
+""",
+}
+
+
+@pytest.mark.parametrize("spec", PICTURES, ids=str)
+def test_pictures(mesh, spec, capsys):
+    sharding = NamedSharding(mesh, spec)
+    x = fc.device_put(X, sharding)
+    fc.debug.visualize_array_sharding(x)
+    assert capsys.readouterr().out.strip() == PICTURES[spec].strip()
+    fc.debug.visualize_sharding(X.shape, sharding, scale=2, max_width=10)
+    assert re.findall(r"CPU [\d,]+", capsys.readouterr().out) == re.findall(r"CPU [\d,]+", PICTURES[spec])
+    cells = [re.sub("<.*?>", "", cell) for cell in re.findall("<td.*?</td>", sharding._repr_html_())]
+    assert cells == re.findall(r"CPU [\d,]+", PICTURES[spec])
+    assert sharding._repr_html_() in x._repr_html_()
+
+
+def test_pictures_of_vectors_and_what_has_none(mesh, line, capsys):
+    fc.debug.visualize_sharding([8], NamedSharding(line, P("x")), min_width=5)
+    assert capsys.readouterr().out.splitlines()[1] == "│ CPU 0 │ CPU 1 │ CPU 2 │ CPU 3 │"
+    fc.debug.visualize_array_sharding(fc.ones(3))
+    assert capsys.readouterr().out.split() == ["┌─────────┐", "│", "CPU", "0", "│", "└─────────┘"]
+    with pytest.raises(ValueError, match="1 and 2 dimensions"):
+        fc.debug.visualize_sharding((2, 2, 2), NamedSharding(mesh, P("x")))
+    with pytest.raises(NotImplementedError, match="inside of a traced function"):
+        fc.jit(lambda x: (fc.debug.visualize_array_sharding(x * 2), x)[1])(X)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+        fc.debug.visualize_sharding([8], NamedSharding(line, P("x")), min_width=5)
+    assert capsys.readouterr().out.splitlines()[1].count("\033[30;4") == 4
+    with pytest.raises(NotImplementedError, match="color_map"):
+        fc.debug.visualize_sharding((2, 2), NamedSharding(mesh, P("x")), color_map=print)
+    found = []
+    fc.debug.inspect_array_sharding(fc.device_put(X, NamedSharding(mesh, P("x"))), callback=found.append)
+    assert found == [NamedSharding(mesh, P("x"))]
+    assert re.findall("CPU .", mesh._repr_html_()) == ["CPU 0", "CPU 1", "CPU 2", "CPU 3"]

@@ -43,8 +43,7 @@ ELSEWHERE = {
     "jax.lax.linalg": "EigImplementation EighImplementation",
     "jax.nn": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
     "jax.tree_util": "default_registry",
-    "jax.debug": """DebugEffect OrderedDebugEffect inspect_array_sharding visualize_array_sharding
-        visualize_sharding""",
+    "jax.debug": "DebugEffect OrderedDebugEffect",
     "jax.numpy": """float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz int1 int2 int4
         uint1 uint2 uint4""",
     "jax.export": """DisabledSafetyCheck SymbolicScope is_symbolic_dim symbolic_args_specs symbolic_shape

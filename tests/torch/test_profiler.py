@@ -117,16 +117,26 @@ def test_overriding_classes_go_on_overriding():
 
 
 def test_scheduled_steps(tmp_path):
-    saved = []
-    with torch.profiler.profile(
-        schedule=torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1),
-        on_trace_ready=lambda p: saved.append([e.key for e in p.events()]),
-    ) as profile:
-        for _ in range(5):
-            torch.ones(3).sum()
-            profile.step()
-    one = ["aten::ones", "aten::sum"]
-    assert saved == [["ProfilerStep#2", *one, "ProfilerStep#3", *one]]
+    def saved(lib):
+        found = []
+
+        def ready(p):
+            p.export_chrome_trace(str(tmp_path / "trace.json"))
+            named = {e["name"] for e in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]}
+            steps = sorted(name for name in named if name.startswith("ProfilerStep"))
+            keys = [e.key for e in p.events() if e.key in ("aten::ones", "aten::sum", "ProfilerStep*")]
+            found.append((steps, keys, sorted((e.key, e.count) for e in p.key_averages() if e.key in keys)))
+
+        plan = lib.profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
+        activities = [lib.profiler.ProfilerActivity.CPU]
+        with lib.profiler.profile(activities=activities, schedule=plan, on_trace_ready=ready) as profile:
+            for _ in range(5):
+                lib.ones(3).sum()
+                profile.step()
+        return found
+
+    assert saved(torch) == saved(real)
+    assert saved(torch)[0][0] == ["ProfilerStep#2", "ProfilerStep#3"]
 
 
 def test_traces_and_stacks_are_written(tmp_path):

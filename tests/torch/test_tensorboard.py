@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -50,6 +52,7 @@ def pictures(writer, library):
     boxes = library.tensor([[2.0, 3.0, 12.0, 9.0], [5.0, 1.0, 25.0, 14.0]])
     writer.add_image_with_boxes("framed", numbers(library, 3, 16, 20), boxes, 4)
     writer.add_image_with_boxes("larger", numbers(library, 16, 20), boxes, rescale=2, dataformats="HW", labels="one")
+    writer.add_image_with_boxes("labelled", numbers(library, 3, 30, 40), boxes, labels=["a cat", "yÄx"], rescale=1.5)
 
 
 def figures(writer, library):
@@ -131,12 +134,6 @@ def test_wrong_arguments_raise_as_in_pytorch(tmp_path):
                 writer.add_hparams([], {})
             with pytest.raises(ValueError, match="int, float, str, bool"):
                 writer.add_hparams({"a": [1]}, {})
-
-
-def test_labels_at_boxes_are_refused_by_name(tmp_path):
-    ours = importlib.import_module("functorch_core.torch.utils.tensorboard")
-    with ours.SummaryWriter(str(tmp_path)) as writer, pytest.raises(NotImplementedError, match="with labels"):
-        writer.add_image_with_boxes("x", numbers(torch, 3, 8, 6), torch.ones(1, 4), labels=["a"])
 
 
 def test_tensors_of_16_bits_are_read_by_tensorboard(tmp_path):
@@ -261,3 +258,57 @@ def test_a_graph_that_cannot_be_run(tmp_path, capsys):
             writer.add_graph(torch.nn.Linear(3, 4), torch.ones(2, 2))
     assert "No graph saved" in capsys.readouterr().out
     assert torch.ones(2).exp()[0] > 2  # nobody watches any more
+
+
+# ---- graphs of ONNX files ------------------------------------------------------------------------
+
+
+class Attribute:
+    """As the package onnx reads one: its fields with their values."""
+
+    def __init__(self, *values):
+        self.values = values
+
+    def ListFields(self):
+        return [(None, value) for value in self.values]
+
+
+def onnx_file(path):
+    """What the package onnx would read, which is in no extra."""
+
+    def variable(name, *shape):
+        dims = [SimpleNamespace(dim_value=size) for size in shape]
+        kind = SimpleNamespace(elem_type=1, shape=SimpleNamespace(dim=dims))
+        return SimpleNamespace(name=name, type=SimpleNamespace(tensor_type=kind))
+
+    def operator(kind, given, made, *attributes):
+        return SimpleNamespace(name=kind, op_type=kind, input=given, output=made, attribute=attributes)
+
+    nodes = [
+        operator("MatMul", ["x", "w"], ["h"]),
+        operator("Split", ["h"], ["p", "q"], Attribute("axis", 1, 2), Attribute("num_outputs", 2)),
+        operator("Add", ["p", "q"], ["y"]),
+    ]
+    given = [variable("x", 2, 3), variable("w", 3, 4)]
+    return SimpleNamespace(graph=SimpleNamespace(input=given, output=[variable("y", 2, 2)], node=nodes))
+
+
+def test_graphs_of_onnx_files_are_those_of_pytorch(tmp_path, monkeypatch):
+    from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
+    from tensorboard.compat.proto.event_pb2 import Event
+
+    monkeypatch.setitem(sys.modules, "onnx", SimpleNamespace(load=onnx_file))
+    found = []
+    for library in (torch, reference):
+        written(library, tmp_path, lambda writer, _: writer.add_onnx_graph("model.onnx"))
+        [file] = (tmp_path / library.__name__).rglob("*tfevents*")
+        events = [Event.FromString(raw) for raw in RawEventFileLoader(str(file)).Load()]
+        found.append([event.graph_def for event in events if event.graph_def])
+    assert found[0] == found[1] and len(found[0]) == 1
+
+
+def test_onnx_files_need_their_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with torch.utils.tensorboard.SummaryWriter(str(tmp_path)) as writer:
+        with pytest.raises(ModuleNotFoundError, match="add_onnx_graph .* pip install onnx"):
+            writer.add_onnx_graph("model.onnx")

@@ -96,7 +96,13 @@ class StreamReaderIterDataPipe(IterDataPipe):
 
 @functional_datapipe("routed_decode")
 class RoutedDecoderIterDataPipe(IterDataPipe):
-    """Not implemented."""
+    """Not implemented.
+
+    >>> from torch.utils.data.datapipes.iter import RoutedDecoder
+    >>> RoutedDecoder([])
+    Traceback (most recent call last):
+    NotImplementedError: torch.utils.data.datapipes.iter.RoutedDecoder is not implemented; decode with map()
+    """
 
     def __init__(self, datapipe, *handlers, key_fn=None):
         raise NotImplementedError("torch.utils.data.datapipes.iter.RoutedDecoder is not implemented; decode with map()")

@@ -14,7 +14,11 @@ _lock = threading.Lock()
 
 
 class data_value_t:
-    """The kind of what an event holds: str, float, int or bool."""
+    """The kind of what an event holds: str, float, int or bool.
+
+    >>> torch.monitor.data_value_t.__name__
+    'data_value_t'
+    """
 
 
 class Aggregation(enum.Enum):

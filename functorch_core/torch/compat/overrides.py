@@ -238,7 +238,11 @@ def is_tensor_method_or_property(func) -> bool:
 
 @contextlib.contextmanager
 def enable_reentrant_dispatch():
-    """Context without effect: dispatch is always re-entrant here."""
+    """Context without effect: dispatch is always re-entrant here.
+
+    >>> with torch.overrides.enable_reentrant_dispatch():
+    ...   y = torch.ones(2)
+    """
     yield
 
 

@@ -41,7 +41,12 @@ state = _State()
 
 
 def dtype_of(kind: str) -> _types.dtype:
-    """The low precision of a kind of device."""
+    """The low precision of a kind of device.
+
+    >>> from torch.amp.autocast_mode import dtype_of
+    >>> dtype_of("cpu")
+    torch.bfloat16
+    """
     return state.dtypes.get(kind, FLOAT16)
 
 
@@ -109,7 +114,12 @@ def _cast(bound: list, dtype: _types.dtype) -> list:
 
 
 def check_kind(kind) -> str:
-    """A kind of device; ValueError or RuntimeError if it is none."""
+    """A kind of device; ValueError or RuntimeError if it is none.
+
+    >>> from torch.amp.autocast_mode import check_kind
+    >>> check_kind("cpu")
+    'cpu'
+    """
     if not isinstance(kind, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(kind)}`")
     if kind not in KINDS and kind != "meta":

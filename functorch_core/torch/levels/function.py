@@ -741,7 +741,13 @@ def traceable(fn_cls):
 
 
 class VmapInfo(tuple):
-    """What the vmap staticmethod is told: batch_size and randomness."""
+    """What the vmap staticmethod is told: batch_size and randomness.
+
+    >>> from torch.autograd.function import VmapInfo
+    >>> info = VmapInfo(3, "error")
+    >>> info.batch_size, info.randomness
+    (3, 'error')
+    """
 
     __slots__ = ()
 

@@ -85,19 +85,43 @@ class detect_anomaly(set_detect_anomaly):
 
 
 def remember(node):
-    """Keep the stack of the forward call in the node's metadata."""
+    """Keep the stack of the forward call in the node's metadata.
+
+    >>> from torch.autograd.anomaly_mode import remember
+    >>> y = torch.ones(2, requires_grad=True) * 2
+    >>> remember(y.grad_fn)
+    >>> type(y.grad_fn.metadata["traceback_"]).__name__
+    'list'
+    """
     node.metadata["traceback_"] = traceback.format_stack()[:-4]
 
 
 def explain(node):
-    """Warn with the forward call that made the node whose backward is failing."""
+    """Warn with the forward call that made the node whose backward is failing.
+
+    >>> from torch.autograd.anomaly_mode import explain
+    >>> import warnings
+    >>> y = torch.ones(2, requires_grad=True) * 2
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...   warnings.simplefilter("always")
+    ...   explain(y.grad_fn)
+    >>> "MulBackward0" in str(told[0].message)
+    True
+    """
     trace = node.metadata.get("traceback_")
     name = node.name()
     warn(UNKNOWN.format(name=name) if trace is None else FAILED.format(name=name, trace="".join(trace)))
 
 
 def check_nan(node, outs):
-    """RuntimeError if a gradient has a NaN."""
+    """RuntimeError if a gradient has a NaN.
+
+    >>> from torch.autograd.anomaly_mode import check_nan
+    >>> y = torch.ones(2, requires_grad=True) * 2
+    >>> check_nan(y.grad_fn, (torch.tensor([1., float("nan")]),))
+    Traceback (most recent call last):
+    RuntimeError: Function 'MulBackward0' returned nan values in its 0th output.
+    """
     for i, grad in enumerate(outs or ()):
         if grad is not None and (grad.is_floating_point() or grad.is_complex()) and bool(grad.isnan().any()):
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")

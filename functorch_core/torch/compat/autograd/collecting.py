@@ -11,6 +11,7 @@ import contextlib
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 
 from .... import xla
@@ -23,19 +24,25 @@ from ...tensors.base import Tensor
 from ...tensors.pytree import tree_leaves
 from ..library.called import called_operators, operator_of
 from ..utils.flop_counter import flops_of
+from .allocations import ENGINE, Memory
 from .profiler_util import FunctionEvent
-
-ENGINE = "autograd::engine::evaluate_function: "
 
 
 class Collector:
     """Collects the events of the thread that makes it, from `start` to `stop`."""
 
-    def __init__(self, record_shapes: bool = False, with_stack: bool = False, with_flops: bool = False):
+    def __init__(
+        self,
+        record_shapes: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+    ):
         self.record_shapes, self.with_stack, self.with_flops = record_shapes or with_flops, with_stack, with_flops
         self.thread, self.events = threading.get_ident(), []
         self.open: list[FunctionEvent] = []
         self.inside: Callable | None = None  # the operator that is being called
+        self.memory = Memory(self._changed, self.open) if profile_memory else None
 
     def start(self):
         """Collect from now on; what was called before is computed first."""
@@ -50,6 +57,8 @@ class Collector:
         """Collect no more; what was called has been computed."""
         flush("a profile ends")
         self.ended = _now()
+        if self.memory is not None:
+            self.memory.close()
         hooks.compute, active.observer = self._compute, self.outer
         observed(False)
 
@@ -64,12 +73,19 @@ class Collector:
     def call(self, function: Callable, args: Sequence, kwargs: dict):
         """Call an operator; an event."""
         names = called_operators(function, args, kwargs)
-        event = self._begin(names[0], args)
         outer, self.inside = self.inside, function
+        if outer is not None and self.open and self.open[-1].name == names[0]:
+            try:  # the same by its other name: F.softmax and torch.softmax
+                return function(*args, **kwargs)
+            finally:
+                self.inside = outer
+        event = self._begin(names[0], args)
         try:
+            if self.memory is not None:
+                self.memory.meets(tree_leaves((args, kwargs)))
             told = self.outer is not None and self.outer.takes(function)
             result = self.outer.call(function, args, kwargs) if told else function(*args, **kwargs)
-            event.cpu_memory_usage += _wait(result, args)
+            self._wait(event, result)
         finally:
             self.inside = outer
             self._end(event)
@@ -83,7 +99,7 @@ class Collector:
             return apply(grads, create_graph)
         with self.range(ENGINE + name), self.range(name, grads) as event:
             found = apply(grads, create_graph)
-            event.cpu_memory_usage += _wait(found, grads)
+            self._wait(event, found)
             return found
 
     @contextlib.contextmanager
@@ -94,6 +110,8 @@ class Collector:
         try:
             yield event
             flush("a range ends that is measured")
+            if self.memory is not None:
+                self.memory.range_ends(event)
         finally:
             self._end(event)
 
@@ -117,10 +135,35 @@ class Collector:
             pass
 
     def _counting(self, recording, why, tier):
-        if self.with_flops and self.open and threading.get_ident() == self.thread:
+        mine = threading.get_ident() == self.thread
+        if self.with_flops and self.open and mine:
             flops = sum([flops_of(unit) for unit, _ in recording.calls()])
             self.open[-1].flops = (self.open[-1].flops or 0) + flops
-        return self._compute(recording, why, tier)
+        if self.memory is None or not mine:
+            return self._compute(recording, why, tier)
+        made = list(map(weakref.ref, recording.values))  # no references that would keep them alive
+        self._compute(recording, why, tier)
+        self.memory.made(made)
+
+    def _changed(self, nbytes: int):
+        """Memory was taken or freed, perhaps between events."""
+        if self.open:
+            self.open[-1].cpu_memory_usage += nbytes
+        else:
+            now = _now()
+            event = FunctionEvent(len(self.events) + 1, "[memory]", self.thread, now, now, cpu_memory_usage=nbytes)
+            self.events.append(event)
+
+    def _wait(self, event: FunctionEvent, result):
+        """Wait until the results of an event are computed."""
+        flush("an operator is measured")
+        found = [x for x in tree_leaves(result) if isinstance(x, Tensor) and getattr(x, "_level", None) is None]
+        for x in found:
+            value = x._value
+            if value is not None and isinstance(value.data, xla.Buffer):
+                xla.block(value.data)
+        if self.memory is not None:
+            self.memory.results(event, found)
 
 
 def _now() -> float:
@@ -131,22 +174,6 @@ def _shape(x) -> list:
     if isinstance(x, Tensor):
         return list(x._read().aval.shape)
     return [_shape(y) for y in x if isinstance(y, Tensor)] if isinstance(x, (tuple, list)) else []
-
-
-def _wait(result, args: Sequence) -> int:
-    """Wait until a result is computed; how many bytes of it are new."""
-    flush("an operator is measured")
-    given, taken = {id(x) for x in args}, 0
-    for x in tree_leaves(result) if isinstance(result, (tuple, list)) else (result,):
-        value = x._value if isinstance(x, Tensor) and id(x) not in given else None
-        if value is None or getattr(x, "_level", None) is not None:
-            continue  # no tensor, a view, or what was given
-        data = value.data
-        if isinstance(data, xla.Buffer):
-            xla.block(data)
-        if x._view is None:
-            taken += value.aval.nbytes
-    return taken
 
 
 def _stack() -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 
 from ...tensors.active import active
+from .allocations import Allocation
 from .collecting import Collector
 from .profiler_util import EventList
 
@@ -16,14 +17,19 @@ NO_DEVICE = "CUDA is not available, disabling CUDA profiling"
 
 
 def active_profile():
-    """What collects the events of the profile that is being taken; None where none is."""
+    """What collects the events of the profile that is being taken; None where none is.
+
+    >>> torch.autograd.profiler.active_profile() is None
+    True
+    """
     return active.observer
 
 
 class profile:
     """Context: collect the operators that this thread calls, the nodes of backward passes, and the ranges of
     `record_function`: how often, how long, with `record_shapes` of which shapes, with `profile_memory` how many bytes
-    the results take, with `with_stack` from which lines, with `with_flops` how many floating point operations.
+    it takes more than it frees, with `with_stack` from which lines, with `with_flops` how many floating point
+    operations.
 
     >>> with torch.autograd.profiler.profile() as prof:
     ...     with torch.autograd.profiler.record_function("square"):
@@ -61,7 +67,7 @@ class profile:
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        self._collector = Collector(self.record_shapes, self.with_stack, self.with_flops)
+        self._collector = Collector(self.record_shapes, self.with_stack, self.with_flops, self.profile_memory)
         self._collector.start()
         return self
 
@@ -101,6 +107,11 @@ class profile:
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
         self._events().export_stacks(path, metric)
+
+    def allocations(self) -> list[Allocation]:
+        """The memory that was seen, of a profile with `profile_memory`."""
+        self._events()
+        return self._collector.memory.listed
 
     @property
     def self_cpu_time_total(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import defaultdict
 from operator import attrgetter
 from typing import NamedTuple
@@ -45,7 +46,12 @@ class Kernel(NamedTuple):
 
 
 class MemRecordsAcc:
-    """Memory records by time."""
+    """Memory records by time.
+
+    >>> from torch.autograd.profiler_util import MemRecordsAcc
+    >>> list(MemRecordsAcc([]).in_interval(0.0, 1.0))
+    []
+    """
 
     def __init__(self, mem_records):
         self._records = sorted(mem_records, key=lambda r: r[0].start_ns())
@@ -128,7 +134,8 @@ class FunctionEvent(FormattedTimesMixin):
         is_user_annotation: bool = False,
         concrete_inputs: list | None = None,
     ):
-        self.id, self.name, self.key, self.trace_name = id, name, name, name
+        self.trace_name, name = name, re.sub(r"^ProfilerStep#\d+$", "ProfilerStep*", name)
+        self.id, self.name, self.key = id, name, name
         self.time_range, self.thread = Interval(start_us, end_us), thread
         self.input_shapes, self.stack, self.flops = input_shapes, stack or [], flops
         self.concrete_inputs, self.kwinputs = concrete_inputs or [], {}
@@ -355,13 +362,20 @@ class EventList(list):
 
 
 def trace_of(events) -> dict:
-    """What a Chrome trace of ranges says."""
+    """What a Chrome trace of ranges says.
+
+    >>> from torch.autograd.profiler_util import trace_of
+    >>> with torch.profiler.profile() as prof:
+    ...   y = torch.ones(2).sin()
+    >>> [event["name"] for event in trace_of(prof.events())["traceEvents"]]
+    ['aten::ones', 'aten::sin']
+    """
     process = os.getpid()
     listed = [
         {
             "ph": "X",
             "cat": "user_annotation" if e.is_user_annotation else "cpu_op",
-            "name": e.name,
+            "name": e.trace_name,
             "pid": process,
             "tid": e.thread,
             "ts": e.time_range.start,

@@ -24,7 +24,12 @@ GRACE = 5.0  # seconds between asking a process to end and ending it
 
 
 def parser() -> argparse.ArgumentParser:
-    """The arguments, PyTorch's names."""
+    """The arguments, PyTorch's names.
+
+    >>> from torch.distributed.run import parser
+    >>> parser().parse_args(["--nproc-per-node=2", "train.py", "--epochs=3"]).training_script_args
+    ['--epochs=3']
+    """
     made = argparse.ArgumentParser(
         "torchrun", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -78,7 +83,13 @@ def processes_per_node(given: str) -> int:
 
 
 class Launch:
-    """What is to be run: a command, and the environment of each process."""
+    """What is to be run: a command, and the environment of each process.
+
+    >>> from torch.distributed.run import Launch, parser
+    >>> launch = Launch(parser().parse_args(["--nproc-per-node=2", "train.py"]))
+    >>> launch.command()[-1], launch.environment(1, 29500, 0)["WORLD_SIZE"]
+    ('train.py', '2')
+    """
 
     def __init__(self, args: argparse.Namespace):
         self.args = args
@@ -122,7 +133,14 @@ class Launch:
 
 
 class Processes:
-    """The processes of one attempt."""
+    """The processes of one attempt.
+
+    >>> from torch.distributed.run import Launch, Processes, parser
+    >>> processes = Processes(Launch(parser().parse_args(["--no-python", "true"])), 0)
+    >>> processes.wait(0.01) is None  # none has failed
+    True
+    >>> processes.end()
+    """
 
     def __init__(self, launch: Launch, restarts: int):
         self.launch, self.files = launch, contextlib.ExitStack()
@@ -173,7 +191,12 @@ class Processes:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Start the processes, and again as often as they may fail; the exit status."""
+    """Start the processes, and again as often as they may fail; the exit status.
+
+    >>> from torch.distributed.run import parser, run
+    >>> run(parser().parse_args(["--no-python", "true"]))
+    0
+    """
     launch, restarts = Launch(args), 0
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
@@ -197,7 +220,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def main(args=None):
-    """What `torchrun` runs."""
+    """What `torchrun` runs.
+
+    >>> from torch.distributed.run import main
+    >>> main(["--no-python", "true"])
+    """
     try:
         status = run(parser().parse_args(args))
     except KeyboardInterrupt:

@@ -186,5 +186,10 @@ class Transformer(Interpreter):
 
 
 def map_result(result):
-    """The result of proxies as one of nodes."""
+    """The result of proxies as one of nodes.
+
+    >>> from torch.fx.interpreter import map_result
+    >>> map_result([1, "a"])
+    [1, 'a']
+    """
     return map_aggregate(result, lambda x: x.node if isinstance(x, Proxy) else x)

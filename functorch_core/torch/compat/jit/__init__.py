@@ -268,7 +268,11 @@ def annotate(the_type, the_value):
 
 
 def Attribute(value, type):
-    """The value."""
+    """The value.
+
+    >>> torch.jit.Attribute(3, int)
+    3
+    """
     return value
 
 

@@ -53,11 +53,20 @@ class NotSupportedError(FrontendError):
 
 
 class UnsupportedNodeError(NotSupportedError):
-    """Syntax that TorchScript does not have."""
+    """Syntax that TorchScript does not have.
+
+    >>> from torch.jit.frontend import NotSupportedError, UnsupportedNodeError
+    >>> issubclass(UnsupportedNodeError, NotSupportedError)
+    True
+    """
 
 
 def check(thing):
-    """Raise for a function, or a module's forward, that TorchScript refuses for its syntax; for a lazy module."""
+    """Raise for a function, or a module's forward, that TorchScript refuses for its syntax; for a lazy module.
+
+    >>> from torch.jit.frontend import check
+    >>> check(torch.nn.Linear(2, 2))
+    """
     for module in thing.modules() if hasattr(thing, "modules") else ():
         if hasattr(module, "has_uninitialized_params") and module.has_uninitialized_params():
             raise RuntimeError(

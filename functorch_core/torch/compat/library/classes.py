@@ -21,7 +21,12 @@ class _Namespace(types.ModuleType):
 
 
 def load_library(path):
-    """NotImplementedError: libraries in C++ are compiled for PyTorch."""
+    """NotImplementedError: libraries in C++ are compiled for PyTorch.
+
+    >>> torch.classes.load_library("lib.so")
+    Traceback (most recent call last):
+    NotImplementedError: torch.classes.load_library is not implemented ...
+    """
     raise NotImplementedError(MESSAGE.format(name="torch.classes.load_library"))
 
 

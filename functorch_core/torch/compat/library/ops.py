@@ -21,7 +21,12 @@ loaded_libraries: set[str] = set()
 
 
 def load_library(path):
-    """NotImplementedError: libraries of operators are compiled for PyTorch."""
+    """NotImplementedError: libraries of operators are compiled for PyTorch.
+
+    >>> torch.ops.load_library("lib.so")
+    Traceback (most recent call last):
+    NotImplementedError: torch.ops.load_library is not implemented ...
+    """
     raise NotImplementedError(
         MESSAGE.format(name="torch.ops.load_library") + ": operators in C++ "
         f"({path}) need PyTorch; write them in Python with torch.library"

@@ -64,7 +64,13 @@ def _shared(tensor: Tensor) -> tuple:
 
 def reduce_for_sending(tensor: Tensor):
     """(function, arguments) that make the tensor in another process; RuntimeError for a non-leaf
-    that requires grad. Arguments of a process that is being started are moved to shared memory."""
+    that requires grad. Arguments of a process that is being started are moved to shared memory.
+
+    >>> from torch.multiprocessing.reductions import reduce_for_sending
+    >>> make, arguments = reduce_for_sending(torch.ones(2))
+    >>> make(*arguments)
+    tensor([1., 1.])
+    """
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
             "Cowardly refusing to serialize non-leaf tensor which requires_grad, "
@@ -86,7 +92,11 @@ def reduce_for_sending(tensor: Tensor):
 
 
 def init_reductions():
-    """Register with Python's multiprocessing."""
+    """Register with Python's multiprocessing.
+
+    >>> from torch.multiprocessing.reductions import init_reductions
+    >>> init_reductions()  # done once already, when torch.multiprocessing is imported
+    """
     for cls in (Tensor, Parameter):
         ForkingPickler.register(cls, reduce_for_sending)
     ForkingPickler.register(File, lambda file: (_file_from, (DupFd(file.descriptor), file.size)))

@@ -62,7 +62,13 @@ def _run(fn, i: int, args: tuple, errors):
 
 
 class ProcessContext:
-    """Processes that were started together."""
+    """Processes that were started together.
+
+    >>> import torch.multiprocessing as mp
+    >>> context = mp.start_processes(print, nprocs=0, join=False, start_method="fork")
+    >>> context.pids(), context.join()
+    ([], True)
+    """
 
     def __init__(self, processes, error_queues):
         self.processes, self.error_queues = processes, error_queues
@@ -104,7 +110,11 @@ SpawnContext = ProcessContext
 
 
 def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
-    """Call fn(i, *args) in nprocs new processes; waits for them unless join is False."""
+    """Call fn(i, *args) in nprocs new processes; waits for them unless join is False.
+
+    >>> import torch.multiprocessing as mp
+    >>> mp.start_processes(divmod, args=(2,), nprocs=0, start_method="fork")
+    """
     context = multiprocessing.get_context(start_method)
     processes, queues = [], []
     for i in range(nprocs):
@@ -125,5 +135,8 @@ def spawn(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
     """Call fn(i, *args) in nprocs new processes; waits for them unless join is False.
 
     Raises ProcessRaisedException if the function raises in one of them.
+
+    >>> import torch.multiprocessing as mp
+    >>> mp.spawn(divmod, args=(2,), nprocs=0)
     """
     return start_processes(fn, args, nprocs, join, daemon, start_method="spawn")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from ..autograd.profiler import profile as _Profile
 from ..autograd.profiler import record_function
 from ..autograd.profiler_util import trace_of
+from ._memory_profiler import write
 
 
 class ProfilerActivity(enum.Enum):
@@ -162,9 +163,13 @@ class _KinetoProfile:
         """Write a line for each stack, for flame graphs; of a profile `with_stack`."""
         self._profile().export_stacks(path, metric)
 
-    def export_memory_timeline(self, path: str, device=None):
-        """Not implemented: of memory only what operators allocate is measured, not when it is freed."""
-        raise NotImplementedError("torch.profiler.profile.export_memory_timeline is not implemented by functorch-core")
+    def export_memory_timeline(self, path: str, device: str | None = None):
+        """Write how much memory was held at what time, and for what: a picture (of a path that ends with .html), every
+        time that some was taken or freed (raw.json.gz: time, action, bytes, category), or sums of each category at
+        each time (.json, .json.gz). Of a profile with `record_shapes`, `profile_memory` and `with_stack`."""
+        if not (self.record_shapes and self.profile_memory and self.with_stack):
+            raise ValueError("record_shapes=True, profile_memory=True, with_stack=True required for memory profiling.")
+        write(path, self._profile().allocations(), device or "cpu")
 
     def add_metadata(self, key: str, value: str):
         """Add a text to the trace."""

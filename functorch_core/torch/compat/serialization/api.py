@@ -91,6 +91,13 @@ def save(
 
     Raises RuntimeError for a tensor outside its storage, a storage shared by two dtypes, or a
     directory that does not exist; PicklingError, TypeError, OSError as pickle and the system do.
+
+    >>> import io
+    >>> from torch.serialization import formats
+    >>> file = io.BytesIO()
+    >>> formats.save({"epoch": 3}, file, describe=lambda x: None)
+    >>> formats.load(io.BytesIO(file.getvalue()), rebuild=None)
+    {'epoch': 3}
     """
     data, storages = pickle_object(obj, protocol=pickle_protocol, describe=describe, legacy=legacy)
     if legacy:
@@ -285,6 +292,13 @@ def load(
     Raises RuntimeError for a damaged archive, and for tensors that do not fit their storages;
     UnpicklingError for a damaged pickle and for names that are not allowed; EOFError for an
     empty file; ValueError for mmap without a path.
+
+    >>> import io
+    >>> from torch.serialization import formats
+    >>> file = io.BytesIO()
+    >>> torch.save(torch.arange(3), file)
+    >>> formats.load(io.BytesIO(file.getvalue()), rebuild=lambda spec: (spec.dtype, tuple(spec.size)))
+    ('torch.int64', (3,))
     """
     _check_options(file, weights_only, pickle_module, mmap)
     loader = _Loader(

@@ -78,7 +78,12 @@ def swap_width(dtype: str) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class GlobalName:
-    """A pickled reference to `module.name` that nothing needs to be importable for."""
+    """A pickled reference to `module.name` that nothing needs to be importable for.
+
+    >>> from torch.serialization.formats import GlobalName
+    >>> str(GlobalName("torch", "float32"))
+    'torch.float32'
+    """
 
     module: str
     name: str
@@ -111,6 +116,11 @@ class StorageSpec:
 
     `dtype` None is an untyped storage, of bytes. `map_location` is called with these, hence
     `cpu`, `cuda` and `to`.
+
+    >>> import numpy as np
+    >>> from torch.serialization.formats import StorageSpec
+    >>> StorageSpec("0", np.zeros(2, np.float32), "torch.float32").cuda(1).location
+    'cuda:1'
     """
 
     storage_key: Hashable
@@ -150,6 +160,11 @@ class TensorSpec:
         metadata: {'conj': True} or {'neg': True} for a lazily conjugated or negated view.
         attributes: Python attributes set on the tensor, or None.
         tensor_type: the tensor's class where `attributes` are saved; None for a plain tensor.
+
+    >>> import numpy as np
+    >>> from torch.serialization.formats import TensorSpec
+    >>> TensorSpec("0", np.zeros(4, np.float32), "torch.float32", 0, (2, 2), (2, 1)).location
+    'cpu'
     """
 
     storage_key: Hashable
@@ -168,7 +183,13 @@ class TensorSpec:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ParameterSpec:
-    """A parameter over `data`: a TensorSpec when saving, a rebuilt tensor when loading."""
+    """A parameter over `data`: a TensorSpec when saving, a rebuilt tensor when loading.
+
+    >>> import numpy as np
+    >>> from torch.serialization.formats import ParameterSpec, TensorSpec
+    >>> ParameterSpec(TensorSpec("0", np.zeros(1, np.float32), "torch.float32", 0, (1,), (1,))).requires_grad
+    True
+    """
 
     data: object
     requires_grad: bool = True

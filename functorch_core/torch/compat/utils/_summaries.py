@@ -10,7 +10,7 @@ import wave
 
 import numpy as np
 from google.protobuf import text_format
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
@@ -141,17 +141,30 @@ def _bytes_of(tensor, dataformats: str) -> np.ndarray:
     return array if array.dtype == np.uint8 else np.clip(array.astype(np.float32) * 255, 0, 255).astype(np.uint8)
 
 
-def image_with_boxes(tag: str, tensor, boxes, rescale: float, dataformats: str) -> Summary:
-    """A picture with red frames (left, top, right, bottom), made larger or smaller afterwards."""
+def image_with_boxes(tag: str, tensor, boxes, rescale: float, dataformats: str, labels: list[str] | None) -> Summary:
+    """A picture with red frames (left, top, right, bottom), made larger or smaller afterwards; labels stand below the
+    frames' bottoms, on red."""
     picture = Image.fromarray(_bytes_of(tensor, dataformats))
     pen = ImageDraw.Draw(picture)
-    for x0, y0, x1, y1 in numbers(boxes).tolist():
+    for i, (x0, y0, x1, y1) in enumerate(numbers(boxes).tolist()):
         pen.line([x0, y0, x0, y1, x1, y1, x1, y0, x0, y0], fill="red", width=2)
+        if labels is not None:
+            _draw_label(pen, labels[i], x0, y1)
     size = int(picture.width * rescale), int(picture.height * rescale)
     resized = picture.resize(size, Image.Resampling.LANCZOS)
     png = _png(np.asarray(resized))
     png.height, png.width = picture.height, picture.width  # PyTorch tells the size before
     return Summary(value=[Summary.Value(tag=tag, image=png)])
+
+
+def _draw_label(pen: ImageDraw.ImageDraw, label: str, left: float, bottom: float):
+    """A label in black on red, whose lower left corner is given."""
+    font = ImageFont.load_default()
+    x0, y0, x1, y1 = font.getbbox(label)
+    width, height = x1 - x0, y1 - y0
+    margin = math.ceil(0.05 * height)
+    pen.rectangle([left, bottom - height - 2 * margin, left + width, bottom], fill="red")
+    pen.text((left + margin, bottom - height - margin), label, fill="black", font=font)
 
 
 def as_height_width_channels(array: np.ndarray, dataformats: str) -> np.ndarray:

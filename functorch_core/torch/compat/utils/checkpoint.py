@@ -109,7 +109,15 @@ def checkpoint(
 
 
 class Randomness:
-    """The state of the random generators, to be restored for a while."""
+    """The state of the random generators, to be restored for a while.
+
+    >>> from torch.utils.checkpoint import Randomness
+    >>> kept = Randomness(True)
+    >>> first = torch.rand(2)
+    >>> with kept.again():
+    ...   torch.equal(first, torch.rand(2))
+    True
+    """
 
     def __init__(self, preserve: bool):
         self.state = _rng_state() if preserve else None

@@ -32,7 +32,12 @@ def get_pretty_env_info() -> str:
 
 
 def main():
-    """Print the versions."""
+    """Print the versions.
+
+    >>> from torch.utils.collect_env import main
+    >>> main()
+    functorch-core, as PyTorch: ...
+    """
     print(get_pretty_env_info())
 
 

@@ -55,7 +55,11 @@ class RemovableHandle:
 
 
 def unserializable_hook(f: Callable) -> Callable:
-    """Mark a hook so that saving its tensor gives no warning."""
+    """Mark a hook so that saving its tensor gives no warning.
+
+    >>> torch.utils.hooks.unserializable_hook(lambda grad: grad).__torch_unserializable__
+    True
+    """
     f.__torch_unserializable__ = True
     return f
 

@@ -87,11 +87,11 @@ class SummaryWriter:
     def add_image_with_boxes(
         self, tag, img_tensor, box_tensor, global_step=None, walltime=None, rescale=1, dataformats="CHW", labels=None
     ):
-        """A picture with red frames (N, 4): left, top, right, bottom. Labels at them are not implemented."""
+        """A picture with red frames (N, 4): left, top, right, bottom; with labels, one for each frame."""
         labels = [labels] if isinstance(labels, str) else labels
-        if labels is not None and len(labels) == len(box_tensor):  # another number of labels is ignored, as in PyTorch
-            raise NotImplementedError("torch.utils.tensorboard.SummaryWriter.add_image_with_boxes with labels")
-        made = _made("image_with_boxes", tag, img_tensor, box_tensor, rescale, dataformats)
+        if labels is not None and len(labels) != len(box_tensor):  # another number of labels is ignored, as in PyTorch
+            labels = None
+        made = _made("image_with_boxes", tag, img_tensor, box_tensor, rescale, dataformats, labels)
         self._add(made, global_step, walltime)
 
     def add_figure(self, tag, figure, global_step=None, close=True, walltime=None):
@@ -175,6 +175,11 @@ class SummaryWriter:
         self._writer().add_event(event)
         run = _TaggedRunMetadata(tag="step1", run_metadata=where.SerializeToString())
         self._writer().add_event(_Event(wall_time=_time.time(), tagged_run_metadata=run))
+
+    def add_onnx_graph(self, prototxt):
+        """The graph of an ONNX file; needs the package onnx."""
+        drawn = _made("onnx_graph", prototxt, module="_onnx_graphs")
+        self._writer().add_event(_Event(wall_time=_time.time(), graph_def=drawn.SerializeToString()))
 
     def add_hparams(self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None):
         """Hyperparameters and what came of them, as a run of its own below this one."""

@@ -108,7 +108,14 @@ class WeakIdKeyDictionary(MutableMapping):
 
 
 class WeakTensorKeyDictionary(WeakIdKeyDictionary):
-    """A dict whose keys are tensors."""
+    """A dict whose keys are tensors.
+
+    >>> from torch.utils.weak import WeakTensorKeyDictionary
+    >>> x = torch.ones(2)
+    >>> names = WeakTensorKeyDictionary({x: "x"})
+    >>> names[x], len(names)
+    ('x', 1)
+    """
 
     def __init__(self, dict=None, ref_type=WeakIdRef):
         super().__init__(dict, ref_type)

@@ -51,7 +51,12 @@ class GradcheckError(RuntimeError):
 
 
 class Settings(NamedTuple):
-    """What gradcheck is asked for."""
+    """What gradcheck is asked for.
+
+    >>> from torch.autograd.gradcheck import Settings
+    >>> Settings(1e-6, 1e-5, 1e-3, 0.0, False, False, False).eps
+    1e-06
+    """
 
     eps: float
     atol: float
@@ -115,7 +120,14 @@ def gradcheck(
 
 
 class Check:
-    """One function with its inputs, and what it returned."""
+    """One function with its inputs, and what it returned.
+
+    >>> from torch.autograd.gradcheck import Check, Settings
+    >>> x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    >>> check = Check(torch.mul, (x, 3.), Settings(1e-6, 1e-5, 1e-3, 0.0, False, False, False))
+    >>> check.wanted, check.outputs[0].tolist()
+    ([0], [3.0, 3.0])
+    """
 
     def __init__(self, func: Callable, inputs: tuple, settings: Settings):
         self.func, self.inputs, self.settings = func, inputs, settings
@@ -351,7 +363,12 @@ class _Undefined(Function):
 
 
 class Mode(NamedTuple):
-    """A function whose Jacobians are compared: of all its inputs, or of a part of complex ones."""
+    """A function whose Jacobians are compared: of all its inputs, or of a part of complex ones.
+
+    >>> from torch.autograd.gradcheck import Mode
+    >>> Mode(torch.sin, (torch.ones(2),), [0], tuple, [], None, False).is_forward
+    False
+    """
 
     function: Callable
     inputs: Sequence

@@ -4,6 +4,7 @@ from .... import _missing
 from ....operators.shape.legacy_types import cuda_legacy_types as _tensor_types
 from ....operators.shape.storage import legacy_storages as _legacy_storages
 from ..accelerators import Accelerator as _Accelerator
+from .snapshots import list_gpu_processes, memory_snapshot
 
 _accelerator = _Accelerator("cuda")
 globals().update(_accelerator.namespace())

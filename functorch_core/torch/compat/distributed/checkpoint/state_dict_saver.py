@@ -285,7 +285,13 @@ def async_save(
 
 
 def save_state_dict(state_dict, storage_writer, process_group=None, coordinator_rank=0, no_dist=False, planner=None):
-    """save, as it was called before."""
+    """save, as it was called before.
+
+    >>> import tempfile
+    >>> from torch.distributed import checkpoint
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   metadata = checkpoint.save_state_dict({"x": torch.ones(2)}, checkpoint.FileSystemWriter(folder))
+    """
     return save(state_dict, storage_writer=storage_writer, process_group=process_group, no_dist=no_dist)
 
 
@@ -399,5 +405,15 @@ def _overlap(start, shape, other_start, other_shape) -> tuple[tuple, tuple] | No
 
 
 def load_state_dict(state_dict, storage_reader, process_group=None, coordinator_rank=0, no_dist=False, planner=None):
-    """load, as it was called before."""
+    """load, as it was called before.
+
+    >>> import tempfile
+    >>> from torch.distributed import checkpoint
+    >>> state = {"x": torch.zeros(2)}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   metadata = checkpoint.save({"x": torch.ones(2)}, storage_writer=checkpoint.FileSystemWriter(folder))
+    ...   checkpoint.load_state_dict(state, checkpoint.FileSystemReader(folder))
+    >>> state["x"]
+    tensor([1., 1.])
+    """
     load(state_dict, storage_reader=storage_reader, process_group=process_group, no_dist=no_dist)

@@ -198,7 +198,14 @@ class PipelineStage:
 
 
 def connect(stages: list[PipelineStage]):
-    """Let the stages of one process hand tensors to each other."""
+    """Let the stages of one process hand tensors to each other.
+
+    >>> from torch.distributed.pipelining.stage import PipelineStage, connect
+    >>> stages = [PipelineStage(nn.Linear(2, 2), i, 2, torch.device("cpu")) for i in range(2)]
+    >>> connect(stages)
+    >>> stages[0].peers[1] is stages[1]
+    True
+    """
     local = {s.stage_index: s for s in stages}
     for stage in stages:
         stage.peers = local

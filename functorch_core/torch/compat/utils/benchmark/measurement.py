@@ -56,9 +56,9 @@ class TaskSpec:
         return f"setup: {self.setup}"
 
     def summarize(self) -> str:
-        """Title, description and setup, a line each."""
+        """Title, description and setup, a line each; a blank one after what has several."""
         parts = (self.title, self.description or "", self.setup_str())
-        return "\n".join(part for part in parts if part)
+        return "\n".join(f"{part}\n" if "\n" in part else part for part in parts if part)
 
 
 @dataclasses.dataclass(init=True, repr=False)
