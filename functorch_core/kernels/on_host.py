@@ -22,13 +22,19 @@ from ..xla.onednn import is_available
 
 LONG = 4096  # numbers: an inner product of a million is off by 1e-6
 LEAST = 1 << 18  # elements: of 1 << 16 it takes half the time, too, but a process pays 25 ms and 11 MiB for the library
+MOST = 1 << 19  # elements of one mean: oneDNN adds them up one by one, and is off by 1e-6 at 1 << 20, 8e-6 at 1 << 22
 HANDING_OVER = 15.0  # microseconds
 
 
 def _way(what: onednn_forward.Described, operands: Sequence[Aval], results: Sequence[Aval], each: float) -> Way | None:
     """`each`: nanoseconds an element of the first operand."""
     x = operands[0]
-    if x.size < LEAST or any(a.dtype != dt.float32 for a in operands) or not is_available():
+    if (
+        x.size < LEAST
+        or x.size > MOST * results[1].size
+        or any(a.dtype != dt.float32 for a in operands)
+        or not is_available()
+    ):
         return None
     job = onednn_forward.job_of(what)
     if job is None:

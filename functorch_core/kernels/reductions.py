@@ -95,5 +95,5 @@ def _normalised_exponential(axes: tuple[int, ...], log: bool) -> Derived:
 def softmax(x, axes, log: bool = False):
     """softmax (or its logarithm) of a floating value."""
     if not aval_of(x).size:
-        return x
+        return p.exp(x)  # which has a second derivative, as softmax has
     return _normalised_exponential(tuple(axes), log)(x)

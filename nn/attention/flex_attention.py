@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...core.warn import warn
-from ...torch import arange, isneginf, logsumexp, softmax, zeros
+from ...torch import arange, full, isneginf, logsumexp, softmax, zeros
 from ...torch.levels.vmap import vmap
 from ...torch.tensors import types as _types
 from .._names import publish
@@ -185,6 +185,13 @@ def create_block_mask(
         mask_mod=mask_mod,
         seq_lengths=(Q_LEN, KV_LEN),
     )
+
+
+def _create_empty_block_mask(query, key) -> BlockMask:
+    """The mask of one block, of any lengths, in which everything is allowed: what no block mask amounts to."""
+    integers = {"dtype": _types.by_name["int32"], "device": query.device}
+    count, index = full((1, 1, 1), 1, **integers), full((1, 1, 1, 1), 0, **integers)
+    return BlockMask.from_kv_blocks(count, index, BLOCK_SIZE=1 << 30, seq_lengths=(1, 1))
 
 
 # ---- attention -----------------------------------------------------------------------------------

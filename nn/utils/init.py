@@ -9,7 +9,7 @@ from ..modules.module import Module
 
 
 def skip_init(module_cls, *args, **kwargs):
-    """Make a module whose parameters nobody needs; the random number generator stays as it is.
+    """Make a module without computing its initial parameters; the random number generator stays as it is.
 
     RuntimeError for a class without a `device` argument.
 
@@ -20,8 +20,9 @@ def skip_init(module_cls, *args, **kwargs):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
+    device = kwargs.pop("device", "cpu")
     with fork_rng():
-        return module_cls(*args, **kwargs)
+        return module_cls(*args, **kwargs, device="meta").to_empty(device=device)
 
 
 __all__ = ["skip_init"]

@@ -360,6 +360,22 @@ def test_block_masks_are_adjusted():
     agree(program)
 
 
+def test_the_block_mask_that_allows_everything():
+    def program(t):
+        q, k = t.ones(1, 2, 5, 4), t.ones(1, 2, 7, 4)
+        mask = part(t, "attention.flex_attention")._create_empty_block_mask(q, k)
+        return [
+            mask.kv_num_blocks,
+            mask.kv_indices,
+            mask.q_indices,
+            mask.full_kv_indices,
+            mask.to_dense(),
+            mask.BLOCK_SIZE,
+        ]
+
+    agree(program)
+
+
 def test_causal_bias_and_kernels():
     def program(t):
         bias, attention = part(t, "attention.bias"), t.nn.attention

@@ -1,6 +1,9 @@
 """torch.distributed with real processes, started as torchrun starts them, and in one process."""
 
+import copy
+import io
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -168,6 +171,23 @@ def test_offloading_is_taken_where_parameters_are_on_the_host(monkeypatch):
     monkeypatch.setattr(mesh, "device_type", "cuda")
     with pytest.raises(NotImplementedError, match="CPUOffloadPolicy is not implemented for a mesh of cuda"):
         fsdp.fully_shard(torch.nn.Linear(4, 2), mesh=mesh, offload_policy=fsdp.CPUOffloadPolicy())
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_saved_tensors_over_a_mesh_are_loaded_as_they_were(weights_only):
+    tensor = dist.tensor
+    mesh = dist.init_device_mesh("cpu", (1,))
+    x = tensor.distribute_tensor(torch.arange(4.0).bfloat16(), mesh, [tensor.Shard(0)])
+    p = torch.nn.Parameter(tensor.distribute_tensor(torch.eye(2), mesh), requires_grad=False)
+    file = io.BytesIO()
+    torch.save({"x": x, "p": p, "again": x}, file)
+    file.seek(0)
+    found = torch.load(file, weights_only=weights_only)
+    assert found["again"] is found["x"] and found["x"].placements == (tensor.Shard(0),)
+    assert found["x"].to_local().tolist() == [0, 1, 2, 3] and found["x"].dtype == torch.bfloat16
+    assert isinstance(found["p"], torch.nn.Parameter) and not found["p"].requires_grad
+    assert pickle.loads(pickle.dumps(p)).placements == copy.deepcopy(p).placements == (tensor.Replicate(),)
 
 
 def test_wrong_ranks_and_methods():

@@ -371,3 +371,16 @@ def test_reflected_operators(op):
         return traced(t.tensor([2.0, 5.0])).tolist()
 
     assert f(torch) == pytest.approx(f(reference))
+
+
+def test_trace_of_one_tensor_given_twice():
+    x = torch.ones(2)
+    traced = torch.jit.trace(lambda a, b: a - 2 * b, (x, x))
+    assert traced(torch.tensor([5.0, 6.0]), torch.tensor([1.0, 2.0])).tolist() == [3.0, 2.0]
+
+
+def test_trace_of_a_function_with_a_module_for_an_argument():
+    loss = torch.nn.TripletMarginWithDistanceLoss(distance_function=torch.nn.PairwiseDistance())
+    traced = torch.jit.trace(loss, [torch.ones(2, 3)] * 3)
+    x = torch.arange(18.0).reshape(3, 2, 3)
+    assert torch.equal(traced(*x), loss(*x))

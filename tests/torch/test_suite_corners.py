@@ -211,3 +211,55 @@ def test_tolerances_may_be_tensors():
         )
 
     agree(program)
+
+
+def test_shapes_of_margin_losses():
+    def program(t):
+        sizes = [((0,), (10,)), ((10, 0), (10,)), ((0, 10), (0,)), ((0, 10), (0, 10)), ((0,), (0,)), ((3,), (1, 3))]
+        calls = [(s, labels, loss) for s, labels in sizes for loss in (t.nn.MultiMarginLoss, t.nn.MultiLabelMarginLoss)]
+        return [failing(lambda c=c: c[2]()(t.zeros(c[0]), t.zeros(c[1], dtype=t.long)).shape) for c in calls]
+
+    agree(program)
+
+
+def test_threshold_of_overlapping_memory():
+    def program(t):
+        x = t.tensor([[0.2, 0.7, -1.0]]).expand(3, 3)
+        first = t.nn.functional.threshold(x, 0.5, 0.5, inplace=True).clone()
+        return first, t.nn.functional.threshold_(x, 0.6, 0.1), failing(t.nn.functional.elu_, x)[0]
+
+    agree(program)
+
+
+def test_masked_softmax():
+    def program(t):
+        x = t.linspace(-2, 2, 32).reshape(2, 1, 4, 4).requires_grad_()
+        rows, square = t.tensor([[0, 1, 0, 1], [1, 1, 1, 1]]).bool(), t.eye(4).bool()
+        found = [t._masked_softmax(x, square, 3, 0), t._masked_softmax(x, rows, None, 1)]
+        found.append(t._masked_softmax(x, square.expand(2, 1, 4, 4), 0))
+        found[2].square().sum().backward()
+        calls = [
+            lambda: t._masked_softmax(x, square.float(), 3, 0),
+            lambda: t._masked_softmax(x, square, 3, 4),
+            lambda: t._masked_softmax(x, t.ones(5, 4).bool(), 3, 0),
+            lambda: t._masked_softmax(x, square, 3, 1),
+            lambda: t._masked_softmax(x, square, 3, 2),
+        ]
+        return found, x.grad, [failing(call) for call in calls]
+
+    agree(program)
+
+
+def test_long_rows_are_normalised_as_exactly_as_short_ones():
+    x = ours.linspace(0.0, 1.0, 1 << 22).reshape(2, -1)
+    for f in (lambda x: ours.nn.functional.layer_norm(x, x.shape[1:]), lambda x: ours.nn.functional.group_norm(x, 1)):
+        assert (f(x).double() - f(x.double())).abs().max() < 1e-6
+
+
+def test_skipped_initialisation():
+    state = ours.get_rng_state()
+    made = ours.nn.utils.skip_init(ours.nn.Linear, 5, 1, bias=False, dtype=ours.float64)
+    assert made.weight.requires_grad and made.weight.is_leaf and made.weight.shape == (1, 5)
+    assert made.weight.device.type == "cpu" and made.weight.dtype == ours.float64
+    assert ours.equal(state, ours.get_rng_state())
+    assert ours.nn.utils.skip_init(ours.nn.Linear, 5, 1, device="meta").weight.is_meta

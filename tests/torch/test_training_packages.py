@@ -466,9 +466,12 @@ def test_divergences_of_classes_that_are_no_distributions():
     def divergence(p, q):
         return 3
 
-    assert torch.distributions.kl_divergence(Mine(), Mine()) == 3
-    with pytest.raises(TypeError):
-        torch.distributions.register_kl(Mine, 1)
+    try:
+        assert torch.distributions.kl_divergence(Mine(), Mine()) == 3
+        with pytest.raises(TypeError):
+            torch.distributions.register_kl(Mine, 1)
+    finally:
+        del torch.distributions.kl._KL_REGISTRY[Mine, Mine]
 
 
 def test_names_that_packages_import_raise_at_use():

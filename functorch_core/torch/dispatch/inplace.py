@@ -53,7 +53,7 @@ def fitted(tensor: Tensor, result: Tensor) -> Tensor:
 def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
     """tensor.op_(*args): the op's result assigned to the tensor."""
     try:
-        check_writable(tensor, op=op.name)
+        check_writable(tensor, op.traits.out.idempotent, op=op.name)
         if tensor._view is not None or op.apart:
             check_memory(op, tensor, (tensor, *args), kwargs, True)
         if op.traits.former and len(args) >= op.n_positional:

@@ -50,6 +50,7 @@ class Out:
     silent: bool = False  # resized without a warning
     counted: bool = False  # of as many elements as the result keeps its shape, another is resized silently
     overlapping: bool = False  # written to although several of its elements are one place
+    idempotent: bool = False  # so is an operand in place
     recorded: bool = False  # gets the history of the result; others refuse operands that require grad
     apart: bool = False  # must share no memory with operands; where it may be written in place, but the first
     whole: bool | None = None  # may be an operand, but no part of one; None: for elementwise ops

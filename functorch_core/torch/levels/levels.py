@@ -185,6 +185,12 @@ class Dual:
         """The tensor one level down."""
         return self.primal
 
+    def as_leaf(self, edge) -> Dual:
+        """The level of a wrapper that has become a leaf: ops go to the primal, so an alias of it has the edge."""
+        primal = self.primal.detach()
+        primal._ge = edge
+        return Dual(self.depth, primal, self.tangent)
+
 
 class Taped:
     """A tensor that a tape above some vmap or forward-mode level tracks; the wrapper has its

@@ -35,6 +35,10 @@ class Tracker:
             raise RuntimeError(ONLY_FLOATING)
         if self.own_tape:
             return wrap(Taped(self.depth, x), (FuncInput(None), 0))
+        if type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__:  # it stays of its class
+            alias = x.detach()
+            alias._ge = FuncInput(x._edge()), 0
+            return alias
         return new_tensor(x._read(), (FuncInput(x._edge()), 0))
 
     def is_tracked(self, y) -> bool:

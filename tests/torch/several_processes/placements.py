@@ -1,5 +1,6 @@
 """DTensors, tensor parallelism and fully_shard: every number beside that of one process."""
 
+import io
 import os
 
 import numpy as np
@@ -131,6 +132,19 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=0.03)
 close(losses(model, batches, optimizer), wanted, "tensor and sequence parallel")
 assert model.up.weight.placements == optimizer.state[model.up.weight]["exp_avg"].placements == (Shard(0),)
 close(model.up.weight.full_tensor(), one.up.weight, "weights", 1e-4)
+file = io.BytesIO()  # each process saves and loads its own part
+torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
+loaded = torch.load(io.BytesIO(file.getvalue()), map_location="cpu")
+for name, p in model.state_dict().items():
+    again = loaded["model"][name]
+    assert again.placements == p.placements and again.device_mesh is mesh
+    close(again.to_local(), p.to_local(), f"loaded {name}")
+state = loaded["optimizer"]["state"][3]["exp_avg"]
+close(state.to_local(), optimizer.state[model.up.weight]["exp_avg"].to_local(), "a loaded state of the optimizer")
+box = [file.getvalue()]
+dist.broadcast_object_list(box)
+if rank:
+    refused(RuntimeError, "rank 0 saved", torch.load, io.BytesIO(box[0]))
 refused(NotImplementedError, "nn.Linear", parallelize_module, block(), mesh, {"norm": ColwiseParallel()})
 model = distribute_module(block(), mesh)
 assert all(isinstance(p, DTensor) for p in model.parameters())

@@ -1,6 +1,7 @@
 """functorch: torch.func's package before PyTorch 2.0. `import functorch` finds it where the shim is installed."""
 
-from ..._missing import missing as _missing
+import importlib as _importlib
+
 from ..private.functorch.deprecated import (
     combine_state_for_ensemble,
     functionalize,
@@ -18,7 +19,13 @@ from ..private.functorch.deprecated import (
 from ..private.functorch.make_functional import FunctionalModule, FunctionalModuleWithBuffers
 from ..version import __version__
 
-make_fx = _missing("functorch.make_fx")
+
+def __getattr__(name: str):
+    if name == "make_fx":  # it needs torch.fx
+        return _importlib.import_module("functorch_core.torch.fx.experimental.proxy_tensor").make_fx
+    raise AttributeError(f"module 'functorch' has no attribute '{name}'")
+
+
 __all__ = [
     "FunctionalModule",
     "FunctionalModuleWithBuffers",

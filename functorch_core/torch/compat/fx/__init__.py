@@ -1,7 +1,7 @@
 """torch.fx: programs as graphs that can be read, changed and run.
 
 Symbolic tracing calls a module with proxies. What is missing: concrete arguments other than plain
-values, the passes but for shape_prop, and everything under torch.fx.experimental.
+values, the passes but for shape_prop, and all of torch.fx.experimental but proxy_tensor.make_fx.
 """
 
 from ... import _missing
@@ -14,5 +14,15 @@ from .proxy import Proxy
 from .subgraph_rewriter import replace_pattern
 
 __getattr__ = _missing.getter(
-    __name__, ("immutable_collections", "interpreter", "graph", "node", "proxy", "graph_module", "_symbolic_trace")
+    __name__,
+    (
+        "experimental",
+        "immutable_collections",
+        "interpreter",
+        "graph",
+        "node",
+        "proxy",
+        "graph_module",
+        "_symbolic_trace",
+    ),
 )

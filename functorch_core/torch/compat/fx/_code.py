@@ -6,9 +6,21 @@ import typing
 
 import functorch_core.torch as torch
 
+from ...tensors import pytree as _pytree
+from ...tensors.pytree import TreeSpec
 from .node import INPLACE, MAGIC, Node, _get_qualified_name, _type_repr, map_arg
 
 NOTHING = object()
+
+
+class PyTree(typing.NamedTuple):
+    """Arguments that are trees: their names, and the structures of all of them and of the result."""
+
+    names: list[str]
+    in_spec: TreeSpec
+    out_spec: TreeSpec
+
+
 GENERICS = {list: typing.List, dict: typing.Dict, set: typing.Set, tuple: typing.Tuple, frozenset: typing.FrozenSet}
 
 
@@ -22,6 +34,18 @@ def format_target(base: str, target: str) -> str:
     for part in target.split("."):
         base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
     return base
+
+
+class _FLATTEN:
+    """What the code of a graph with trees for arguments calls."""
+
+    @staticmethod
+    def tree_flatten_spec(tree, spec: TreeSpec) -> list:
+        """The leaves; ValueError if the structure is another."""
+        leaves, found = _pytree.tree_flatten(tree)
+        if found != spec:
+            raise ValueError(f"the arguments have the structure {found}, but the traced ones had {spec}")
+        return leaves
 
 
 class _Writer:
@@ -64,11 +88,23 @@ class _Writer:
                 lines.append(f"return {self._text(node.args[0])}")
             else:
                 lines.append(self._statement(node) + self._deletion(node))
+        if self.graph.pytree is not None:
+            arguments = self._in_trees(lines)
         if not lines:
             lines.append("pass")
         signature = ", ".join([self.root, *arguments])
         body = "\n".join(f"    {line}" for line in lines)
         return (f"\n\n\ndef forward({signature}){returns}:\n{body}\n    "), self.globals
+
+    def _in_trees(self, lines: list[str]) -> list[str]:
+        """The arguments of which the placeholders are leaves."""
+        names = self.graph.pytree.names
+        self.globals.update(fx_pytree=_FLATTEN, pytree=_pytree)
+        leaves = "".join([f"{node}, " for node in self.graph.nodes if node.op == "placeholder"])
+        flat = f"fx_pytree.tree_flatten_spec([{', '.join(names)}], self._in_spec)"
+        lines.insert(0, f"{leaves.rstrip()} = {flat}" if leaves else flat)
+        lines[-1] = f"return pytree.tree_unflatten({lines[-1].removeprefix('return ')}, self._out_spec)"
+        return names
 
     def _argument(self, node: Node) -> str:
         kind = "" if node.type is None else f" : {self._type(node.type)}"
@@ -148,7 +184,9 @@ class _Writer:
         return self._known(repr(kind)) if not repr(kind).startswith("typing.") else (self._global(kind, repr(kind)))
 
     def _global(self, thing, name: str | None = None) -> str:
-        """The name by which the code calls a function or class."""
+        """The name by which the code calls a function, class or another object, as a module that is an argument."""
+        if name is None and not hasattr(thing, "__name__"):
+            return self._named(type(thing).__name__, thing)
         if name is None:
             name = _type_repr(thing) if isinstance(thing, type) else _get_qualified_name(thing)
         if name.startswith("torch."):
@@ -156,6 +194,9 @@ class _Writer:
             return name
         if "." not in name:  # a builtin
             return name
-        short = self.namespace.create_name(name.replace(".", "_"), thing)
+        return self._named(name.replace(".", "_"), thing)
+
+    def _named(self, candidate: str, thing) -> str:
+        short = self.namespace.create_name(candidate, thing)
         self.globals[short] = thing
         return short

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import functorch_core.torch as torch
 
 from ....core.draw import MAX_ROWS, Picture
+from ...tensors.pytree import tree_flatten, tree_unflatten
 from . import _code
 from .node import Node, Target, map_arg
 
@@ -137,6 +138,7 @@ class Graph:
         self._graph_namespace = _Namespace()
         self.owning_module, self._tracer_cls = owning_module, tracer_cls
         self._tracer_extras = tracer_extras
+        self.pytree: _code.PyTree | None = None
 
     @property
     def nodes(self) -> _node_list:
@@ -224,6 +226,7 @@ class Graph:
         if result is not None:
             value, old = result
             made.output(value, type_expr=old.type).meta = copy.copy(old.meta)
+        made.pytree = self.pytree
         return made
 
     def _target_to_str(self, target: Target) -> str:
@@ -274,12 +277,12 @@ class Graph:
         return found
 
     def process_inputs(self, *args):
-        """The arguments themselves."""
-        return args
+        """The arguments of the placeholders: the leaves of trees, or the arguments themselves."""
+        return args if self.pytree is None else tuple(tree_flatten(list(args))[0])
 
     def process_outputs(self, out):
-        """The result itself."""
-        return out
+        """The result, of its leaves if it is a tree."""
+        return out if self.pytree is None else tree_unflatten(out, self.pytree.out_spec)
 
     # ---- questions
 

@@ -98,6 +98,8 @@ class GraphModule(Module):
     def recompile(self) -> PythonCode:
         """Make forward anew after the graph was changed."""
         code = self._graph.python_code("self")
+        if self._graph.pytree is not None:
+            self._in_spec, self._out_spec = self._graph.pytree.in_spec, self._graph.pytree.out_spec
         self._code = code.src
         self.__class__.forward = _forward_from(code)
         return code

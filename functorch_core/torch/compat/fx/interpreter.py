@@ -41,7 +41,7 @@ class Interpreter:
     def run(self, *args, initial_env: dict | None = None, enable_io_processing: bool = True):
         """What the graph gives for these arguments."""
         self.env = {} if initial_env is None else dict(initial_env)
-        self.args_iter = iter(args)
+        self.args_iter = iter(self.graph.process_inputs(*args) if enable_io_processing else args)
         for node in self.graph.nodes:
             if node in self.env:
                 continue
@@ -52,7 +52,7 @@ class Interpreter:
                     error.add_note(f"While executing {node.format_node()}")
                 raise
             if node.op == "output":
-                return self.env[node]
+                return self.graph.process_outputs(self.env[node]) if enable_io_processing else self.env[node]
             for used in self.user_to_last_uses.get(node, ()):
                 del self.env[used]
         return None

@@ -16,7 +16,7 @@ from ....core.warn import warn
 from ....nn import Module
 from ..._missing import MESSAGE
 from ...tensors.base import Tensor
-from ...tensors.pytree import tree_flatten, tree_leaves
+from ...tensors.pytree import tree_flatten, tree_leaves, tree_unflatten
 from ..fx import recording as fx_recording
 from ..fx.graph import Graph
 from ..fx.graph_module import _forward_from
@@ -184,7 +184,7 @@ def record(name: str, function: Callable, root: Module, args: tuple, kwargs: dic
     if not all(isinstance(x, Tensor) for x in tree_leaves((args, kwargs))):
         raise RuntimeError(INPUTS.format(_described(args)))
     signature = _signature(function)
-    args, kwargs = _bound(name, signature, args, kwargs)
+    args, kwargs = _apart(_bound(name, signature, args, kwargs))
     with _state.tracing():
         try:
             made = fx_recording.Recording(function, root, args, kwargs, _to_python, sizes=True)
@@ -203,6 +203,17 @@ def record(name: str, function: Callable, root: Module, args: tuple, kwargs: dic
     if check is not None:
         _check(method, root, made, (args, kwargs), check)
     return method
+
+
+def _apart(inputs):
+    """A tensor that is given twice is two inputs, the second a view of it."""
+    leaves, spec = tree_flatten(inputs)
+    seen: set[int] = set()
+    for i, x in enumerate(leaves):
+        if isinstance(x, Tensor) and id(x) in seen:
+            leaves[i] = x.view_as(x)
+        seen.add(id(x))
+    return tree_unflatten(leaves, spec)
 
 
 def _signature(function: Callable):

@@ -122,7 +122,7 @@ def call(schema: Overload, args: tuple, kwargs: dict):
     if schema.composite:
         return in_parts(schema, name, args, kwargs)
     overload = getattr(getattr(ops.aten, name), schema.overload)
-    if grad_state.transforms:
+    if grad_state.transforms and any([x._level is not None for x in tensors_of(args, kwargs)]):
         raise NotImplementedError(IN_TRANSFORM.format(name=name))
     return with_history(overload, schema, args, kwargs)
 

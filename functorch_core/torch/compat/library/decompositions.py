@@ -50,7 +50,8 @@ def reshape(input, *shape, **kwargs):
 
 def _is_viewable(x, shape) -> bool:
     try:
-        torch.empty_strided(tuple(x.shape), x.stride(), device="meta").view(shape)
+        with computing():
+            torch.empty_strided(tuple(x.shape), x.stride(), device="meta").view(shape)
     except RuntimeError:
         return False
     return True

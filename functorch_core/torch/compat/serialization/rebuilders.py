@@ -9,7 +9,7 @@ import traceback
 from ... import sparse_compressed_tensor, sparse_coo_tensor
 from ...dispatch.parameter import Parameter
 from ...tensors.base import Tensor
-from ...tensors.types import by_name, sparse_coo
+from ...tensors.types import by_name, named, sparse_coo
 from ...tensors.types import device as _device
 from ..devices.cuda import current_device
 from .tensors import on_meta, set_state, view_of_cell, with_bits
@@ -66,6 +66,11 @@ def _rebuild_sparse_tensor(layout, data):
         indices, values, size, *coalesced = data
         return sparse_coo_tensor(indices, values, size, is_coalesced=coalesced[0] if coalesced else None)
     return sparse_compressed_tensor(*data, layout=layout)
+
+
+def _rebuild_distributed(*saved):
+    *saved, attributes = saved
+    return set_state(named("distributed.tensor.api.restored")(*saved), None, attributes)
 
 
 # ---- helpers -------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from ...operators.shape.storage import STORAGE_NAMES, Storage, TypedStorage, Unt
 from ...tape.meta import META, is_meta
 from ...tape.modes import no_grad
 from ...tensors import types as _types
+from ...tensors.active import active
 from ...tensors.base import Tensor, UserAttributes, new_tensor
 from ...views.bits import bits_of
 from ...views.cells import Cell, contiguous_strides, layout_of, share
@@ -35,7 +36,7 @@ from .skipping import unless_skipped
 def describe(obj):
     """How the checkpoint writer is to save an object; None leaves it to pickle."""
     if isinstance(obj, Tensor):
-        if type(obj).__reduce_ex__ is not Tensor.__reduce_ex__ or obj._device is not None:
+        if type(obj).__reduce_ex__ is not Tensor.__reduce_ex__ or obj._device is not None or _is_distributed(obj):
             return None
         if type(obj) is Parameter:
             return ParameterSpec(_tensor_spec(obj), obj.requires_grad, attributes=attributes_of(obj))
@@ -50,6 +51,10 @@ def describe(obj):
         found = name_of(obj)
         return None if found is None else GlobalName(*found)
     return None
+
+
+def _is_distributed(tensor: Tensor) -> bool:
+    return active.distributed is not None and active.distributed.is_one(tensor)
 
 
 def _subclass_of(tensor: Tensor) -> dict:
@@ -233,6 +238,8 @@ def reduce_tensor(tensor: Tensor):
         tensor._array()  # raises
     plain = type(tensor) is Tensor
     attributes = attributes_of(tensor)
+    if _is_distributed(tensor):
+        return _utils._rebuild_distributed, (*active.distributed.saved(tensor), attributes)
     if type(tensor) is Parameter:
         data = tensor.detach()
         if attributes:

@@ -106,6 +106,8 @@ class Autograd:
             if self._view is not None and self._view.base is not None:
                 self._view.base, self._view.skip = None, 0  # a leaf's history is its own, not its base's
             self._ge = AccumulateGrad(self), 0
+        if hasattr(self._level, "as_leaf"):  # a dual tensor
+            self._level = self._level.as_leaf(self._ge)
 
     @requires_grad.deleter
     def requires_grad(self):

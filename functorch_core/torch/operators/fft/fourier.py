@@ -150,6 +150,7 @@ def _doc(kind: str, end: str, what: str) -> str:
     """What a transform does, `what` being over which dimensions, and an example."""
     x, result = EXAMPLES[kind][bool(end)]
     call = f"torch.fft.{kind}{end}(torch.tensor({x}))"
+    result = result.replace("], [", "],\n            [")  # as a tensor prints its rows
     return f"""{DOCS[kind].replace("along a dimension", what)}
 
     >>> {call}

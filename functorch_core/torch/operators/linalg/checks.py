@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...tape.meta import is_readable
+from ..value_checks import require_numbers
 from ..values import aval_of, dt, name_of
 
 DECOMPOSED = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
@@ -53,6 +54,14 @@ def matrices(x, name: str, square: bool = False, letter: str = "A"):
         )
     require_inexact(name, x)
     return x
+
+
+def require_matrices_of_numbers(x, name: str = "linalg.svd"):
+    """LinAlgError, now or when something is read, for matrices with NaN, as LAPACK refuses them."""
+    batch = "(Batch element {index}): " if x.dim() > 2 else ""
+    message = f"{name}: {batch}The algorithm failed to converge because the input matrix contained non-finite values."
+    if x.dim() >= 2:
+        require_numbers(x, name, message, LinAlgError)
 
 
 def check_info(name: str, info, message: str, number_of=None):

@@ -17,7 +17,7 @@ from ...views.cells import contiguous_strides
 from ...views.memory_order import with_strides
 from .. import return_types as named
 from ..values import aval_of, dt, full_like, iota_along, np, p, stop_gradient, tied
-from .checks import check_info, matrices, require_inexact
+from .checks import check_info, matrices, require_inexact, require_matrices_of_numbers
 
 # ---- Cholesky ------------------------------------------------------------------------------------
 
@@ -645,6 +645,7 @@ def svd(A, full_matrices=True, *, driver=None, out=None):
     tensor([2.])
     """
     _check_driver(driver)
+    require_matrices_of_numbers(A)
     return write_out("linalg_svd", out, _svd(A, full_matrices))
 
 
@@ -670,6 +671,7 @@ def svdvals(A, *, driver=None, out=None):
     tensor([4., 3.])
     """
     _check_driver(driver)
+    require_matrices_of_numbers(A)
     return _svdvals(A, out=out)
 
 

@@ -21,7 +21,7 @@ from ...tensors.base import Tensor
 from .. import return_types as named
 from ..values import broadcast, cast, name_of, wrap_dim
 from . import nodes
-from .checks import check_info, matrices
+from .checks import check_info, matrices, require_matrices_of_numbers
 from .factor import lu_of, singular_info
 from .matmul import broadcast_lead, chained, expanded_to, product
 
@@ -343,6 +343,8 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian=False, out=None):
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
+    if not hermitian:
+        require_matrices_of_numbers(A)
     return _pinv_op(A, atol, rcond if rtol is None else rtol, hermitian, out=out)
 
 
@@ -354,6 +356,7 @@ def pinverse(input, rcond=1e-15):
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
+    require_matrices_of_numbers(input)
     return _pinv_op(input, 0.0, rcond, False)
 
 
@@ -555,6 +558,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     """
     if tol is not None:
         atol, rtol = tol, 0.0
+    require_matrices_of_numbers(A, "linalg.eigh" if hermitian else "linalg.svd")
     return _matrix_rank(A, atol, rtol, hermitian, out=out)
 
 

@@ -116,7 +116,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
     return _either(_leaky_relu, input, inplace, negative_slope)
 
 
-@torch_op(inplace=True, name="threshold", method=False, out=Out(overlapping=True))
+@torch_op(inplace=True, name="threshold", method=False, out=Out(overlapping=True, idempotent=True))
 def torch_threshold(input: Tensor, threshold: Number, value: Number, *, out=None):
     """input where it is above the threshold, `value` elsewhere.
 

@@ -12,7 +12,20 @@ from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...views.memory_order import attended
 from ..linalg.matmul import baddbmm, bmm, broadcast_lead, linear, product
-from ..values import aval_of, c_name, dt, expanded, full_like, iota_along, like, p, permuted, wide
+from ..values import (
+    aval_of,
+    c_name,
+    dt,
+    expanded,
+    full_like,
+    iota_along,
+    like,
+    p,
+    permuted,
+    require_floating,
+    wide,
+    wrap_dim,
+)
 from .activation import torch_softmax
 from .other import dropout, dropout_mask
 from .vision import pad
@@ -54,6 +67,33 @@ def _softmax_or_zero(scores):
     nothing = p.broadcast_in_dim(nothing, shape=shape, dims=tuple(range(len(shape) - 1)))
     safe = p.select(nothing, p.zeros(aval_of(scores)), scores)
     return p.select(nothing, p.zeros(aval_of(scores)), softmax(safe, (len(shape) - 1,)))
+
+
+MASK_SHAPES = {0: "be (L, L)", 1: "be (B, L)", 2: "match input shape"}
+MASK_TYPES = "Mask Type should be 0 (src_mask) or 1 (src_key_padding_mask), or 2 (default_mask)"
+
+
+@torch_op(function=True)
+def _masked_softmax(input: Tensor, mask: Tensor, dim=None, mask_type=None):
+    """softmax of what is not masked (True), NaN where everything is; `mask_type` 0: (L, L), 1: (B, L) for (B, H, L, L).
+
+    >>> torch._masked_softmax(torch.zeros(3), torch.tensor([False, True, False]))
+    tensor([0.5000, 0.0000, 0.5000])
+    """
+    shape, own = aval_of(input).shape, aval_of(mask).shape
+    if aval_of(mask).dtype != dt.bool_:
+        raise RuntimeError("Mask should be a boolean tensor")
+    kind = 2 if mask_type is None else mask_type
+    if kind not in MASK_SHAPES:
+        raise RuntimeError(MASK_TYPES)
+    require_floating("masked_softmax", input)
+    if own != shape:
+        if kind == 2 or len(shape) != 4 or own != (shape[0] if kind else shape[2], shape[2]):
+            raise RuntimeError(f"For mask_type == {kind} mask shape should {MASK_SHAPES[kind]}")
+        mask = p.broadcast_in_dim(mask, shape=shape, dims=(0, 3) if kind else (2, 3))
+    x = wide(input)
+    scores = p.select(mask, full_like(x, -math.inf), x)
+    return like(softmax(scores, (wrap_dim(-1 if dim is None else dim, len(shape)),)[: len(shape)]), input)
 
 
 @torch_op(node="ScaledDotProductFlashAttentionForCpuBackward0", autocast="low", layout=attended)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ....core.warn import warn
-from ....kernels.activations import log_sigmoid, rectified
+from ....kernels.activations import log_sigmoid
 from ....kernels.subgradients import xlogy
 from ....kernels.values import aval_of, dt, full_like, iota_along, like, mean, p, spread, stop_gradient, total
 from ...dispatch import bounds as _bounds
@@ -282,7 +282,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 @torch_op(node="multi_margin_loss", autocast="full")
 def _multi_margin(input: Tensor, target: Tensor, power, margin, weight: MaybeTensor, reduction):
     a = aval_of(input)
-    if a.ndim not in (0, 1, 2) or (a.ndim == 2 and a.shape[1] == 0):
+    if a.ndim > 2 or a.shape[-1:] == (0,):
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(a.shape)}"
         )
@@ -299,7 +299,7 @@ def _multi_margin(input: Tensor, target: Tensor, power, margin, weight: MaybeTen
     t = p.reshape(target, shape=(rows,))
     here = p.eq(iota_along((rows, classes), 1, aval_of(t).dtype), spread(t, (rows, classes), (1,)))
     own = total(p.select(here, x, p.zeros(aval_of(x))), (1,))
-    gap = rectified(p.add(p.sub(x, spread(own, (rows, classes), (1,))), full_like(x, margin)))
+    gap = _positive(p.add(p.sub(x, spread(own, (rows, classes), (1,))), full_like(x, margin)))
     gap = gap if power == 1 else p.mul(gap, gap)
     gap = p.select(here, p.zeros(aval_of(gap)), gap)
     if weight is not None:
@@ -311,6 +311,11 @@ def _multi_margin(input: Tensor, target: Tensor, power, margin, weight: MaybeTen
     if aval_of(target).ndim == 0:
         loss = p.reshape(loss, shape=())
     return reduced(loss, reduction)
+
+
+def _positive(gap):
+    """What is above 0; NaN, as PyTorch has it, is not."""
+    return p.select(p.gt(gap, 0), gap, p.zeros(aval_of(gap)))
 
 
 def _check_long(target):
@@ -347,11 +352,11 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 @torch_op(node="multilabel_margin_loss", autocast="full")
 def _multilabel_margin(input: Tensor, target: Tensor, reduction):
     a, t = aval_of(input), aval_of(target)
-    if a.ndim > 2 or (a.ndim == 2 and a.shape[1] == 0):
+    if a.ndim > 2 or a.shape[-1:] == (0,):
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(a.shape)}"
         )
-    if t.shape != a.shape and t.size != a.size:
+    if max(t.ndim, 1) != max(a.ndim, 1) or t.shape != a.shape and (a.ndim == 2 or t.size != a.size):
         raise RuntimeError(f"inconsistent target size: {list(t.shape)} for input of size: {list(a.shape)}")
     _check_long(target)
     rows, classes = (a.shape[0] if a.ndim == 2 else 1), (a.shape[-1] if a.ndim else 1)
@@ -366,7 +371,7 @@ def _multilabel_margin(input: Tensor, target: Tensor, reduction):
     is_class = p.and_(is_class, p.broadcast_in_dim(counted, shape=pairs, dims=(0, 1)))
     labelled = p.reduce_or(is_class, axes=(1,))  # rows, classes
     gap = p.sub(p.broadcast_in_dim(x, shape=pairs, dims=(0, 2)), p.broadcast_in_dim(own, shape=pairs, dims=(0, 1)))
-    gap = rectified(p.add(gap, full_like(gap, 1)))
+    gap = _positive(p.add(gap, full_like(gap, 1)))
     valid = p.and_(
         p.broadcast_in_dim(counted, shape=pairs, dims=(0, 1)),
         p.not_(p.broadcast_in_dim(labelled, shape=pairs, dims=(0, 2))),

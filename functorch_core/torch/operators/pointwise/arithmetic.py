@@ -8,6 +8,7 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....kernels import elementwise as ew
 from ....kernels import subgradients
+from ....kernels.values import derived
 from ....transforms.custom import stop_gradient
 from ...dispatch.division import Division
 from ...dispatch.op import composite, torch_op, write_out
@@ -169,6 +170,11 @@ def _times(x, value):
 OTHER_DTYPE = "expected dtype {{x}} for `{}` but got dtype {{y}}"
 
 
+@derived(
+    lambda t, x, end, weight, out: p.mul(t, p.sub(1, weight)),
+    lambda t, x, end, weight, out: p.mul(t, weight),
+    lambda t, x, end, weight, out: p.mul(t, p.sub(end, x)),
+)
 def _lerp(x, end, weight):
     """From the nearer end, so that both ends are met exactly."""
     size = p.abs(weight) if weight.aval.dtype in dt.COMPLEX else weight

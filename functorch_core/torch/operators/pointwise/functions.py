@@ -208,9 +208,9 @@ def _logit(eps: float | None) -> Derived:
 
     def tangent(t, x, out):
         low, high, outside = (0, 1, math.nan) if eps is None else (eps, 1 - eps, 0)
-        inside = p.and_(p.ge(x, low), p.le(x, high))
+        is_outside = p.or_(p.lt(x, low), p.gt(x, high))  # NaN is not
         slope = p.div(1, p.mul(x, p.sub(1, x)))
-        return p.mul(t, p.select(inside, slope, like(x, outside)))
+        return p.mul(t, p.select(is_outside, like(x, outside), slope))
 
     return Derived(value, tangent)
 

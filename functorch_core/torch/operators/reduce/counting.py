@@ -25,33 +25,44 @@ from ...views.memory_order import with_strides
 from .. import declaring as d
 from .. import return_types
 from ..declaring import like, require
+from ..value_checks import require_finite
 
 # ---- histograms ----------------------------------------------------------------------------------
 
-
-@torch_op(
-    out=Out(
-        (
-            "torch.histogram: input tensor and hist tensor should have the same dtype, but got "
-            "input {c_found} and hist {c_wanted}"
-        ),
-        overlapping=True,
-    )
+NOT_FINITE = "torch.{of} [{low:g}, {high:g}] is not finite"
+COUNTS = Out(
+    "torch.histogram: input tensor and hist tensor should have the same dtype, but got "
+    "input {c_found} and hist {c_wanted}",
+    overlapping=True,
 )
-def histc(input: Tensor, bins=100, min=0, max=0, *, out=None):
-    """How many elements lie in each of `bins` equal intervals of [min, max] (of the data if equal).
 
-    >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
-    tensor([0., 2., 1., 0.])
-    """
+
+@torch_op(name="_histc", node="histc", out=COUNTS)
+def _histc(input: Tensor, bins, min, max, *, out=None):
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
     require(input, d.FLOATS, "histogram_cpu")
+    if not (math.isfinite(min) and math.isfinite(max)):
+        raise RuntimeError(NOT_FINITE.format(of="histc: range of", low=min, high=max))
     x = p.reshape(input, shape=(input.aval.size,))
     low, high = _limits(x, min, max)
     return _counted(x, low, high, bins, like(x, 1))
+
+
+@composite(out=COUNTS)
+def histc(input, bins=100, min=0, max=0, *, out=None):
+    """How many elements lie in each of `bins` equal intervals of [min, max] (of the data if equal).
+
+    RuntimeError if the range, or an element that determines it, is not finite.
+
+    >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    if min == max:
+        require_finite(input, "histc", "torch.histc: range of the data is not finite")
+    return _histc(input, bins, min, max, out=out)
 
 
 def _limits(x, low, high):
@@ -154,8 +165,20 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
     if isinstance(bins, Tensor):
         result = _histogram_between(input, bins, weight, density)
     else:
+        _check_range(input, range)
         result = _histogram_equal(input, bins, range, weight, density)
     return write_out("histogram", out, result)
+
+
+def _check_range(input, ends):
+    """RuntimeError unless the range, given or that of the data, is finite."""
+    if ends is None:
+        require_finite(input, "histogramdd", "torch.histogramdd: range of the data is not finite")
+        return
+    for i, (low, high) in enumerate(zip(ends[::2], ends[1::2])):
+        if not (math.isfinite(low) and math.isfinite(high)):
+            of = f"histogramdd: dimension {i}'s range"
+            raise RuntimeError(NOT_FINITE.format(of=of, low=low, high=high))
 
 
 @torch_op
@@ -185,6 +208,8 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
     numbers = () if tensors else ((bins,) * input.shape[-1] if isinstance(bins, int) else bins)
     if (len(bins) if tensors else len(numbers)) != input.shape[-1]:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+    if not tensors:
+        _check_range(input, range)
     hist, *edges = _histogramdd(input, bins if tensors else (), numbers, range, weight, density)
     return return_types.histogramdd(hist, tuple(edges))
 

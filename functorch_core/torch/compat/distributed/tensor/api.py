@@ -38,6 +38,14 @@ SEVERAL = (
     "full_tensor() gives the whole; with one process for each device (torchrun) each has its part"
 )
 NOT_DISTRIBUTED = "'Tensor' object has no attribute {name!r}: it is no DTensor; see distribute_tensor"
+OTHER_RANK = (
+    "a DTensor of shape {shape} that rank {saved} saved is loaded by rank {own}, which has another part of it: each "
+    "rank loads its own file. torch.distributed.checkpoint loads with any number of processes"
+)
+OTHER_MESH = (
+    "a DTensor was saved on a mesh of the ranks {ranks} with {n} of its devices in this process, which now has {own}; "
+    "torch.distributed.checkpoint loads with any number of processes"
+)
 REDUCTIONS = {"sum": "sum", "avg": "mean", "max": "amax", "min": "amin", "product": "prod"}
 
 
@@ -476,6 +484,33 @@ def full(size, fill_value, *, dtype=None, layout=None, requires_grad=False, devi
     return _new(made, size, device_mesh, placements, requires_grad)
 
 
+# ---- saving -------------------------------------------------------------------------------------
+
+
+def saved(tensor: Tensor) -> tuple[Any, ...]:
+    """What pickles and torch.save keep: `restored` makes the same DTensor of, where the same processes are."""
+    value, mesh = tensor._read(), _mesh_of_grid(sharding_of_tensor(tensor).mesh)
+    parts = tuple([new_tensor(from_numpy(xla.to_numpy(part))) for part in xla.shards_of(value.data)])
+    dims = tuple([p.dim if isinstance(p, Shard) else None for p in placements_of(tensor)])
+    where = mesh.device_type, mesh.mesh.tolist(), mesh.mesh_dim_names, mesh.get_rank()
+    return parts, tuple(tensor.shape), dims, where, tensor.requires_grad, isinstance(tensor, named("nn.Parameter"))
+
+
+def restored(parts, shape, dims, where, requires_grad: bool, is_parameter: bool) -> Tensor:
+    """The DTensor of which this process saved its parts; RuntimeError where it has another place now."""
+    device_type, ranks, names, rank = where
+    mesh = DeviceMesh(device_type, ranks, mesh_dim_names=names)
+    mesh = _mesh_of_grid(mesh.grid)
+    placements = [Replicate() if dim is None else Shard(dim) for dim in dims]
+    if any(p.is_shard() for p in placements) and mesh.get_rank() != rank:
+        raise RuntimeError(OTHER_RANK.format(shape=tuple(shape), saved=rank, own=mesh.get_rank()))
+    if len(parts) != len(mesh.grid.here):
+        raise RuntimeError(OTHER_MESH.format(ranks=ranks, n=len(parts), own=len(mesh.grid.here)))
+    arrays = [to_numpy(part.detach()._read()) for part in parts]
+    found = _distributed(from_sharded(xla.put_parts(tuple(shape), _sharding(mesh, placements), arrays)))
+    return named("nn.Parameter")(found, requires_grad) if is_parameter else found.requires_grad_(requires_grad)
+
+
 # ---- what tensors have that lie on a mesh --------------------------------------------------------
 
 
@@ -514,6 +549,8 @@ class _Hooks:
         """A DTensor as text."""
         part = _part(tensor.detach())
         return f"DTensor(local_tensor={part!r}, device_mesh={device_mesh(tensor)}, placements={placements_of(tensor)})"
+
+    saved = staticmethod(saved)
 
     @staticmethod
     def beside(tensor: Tensor, value: Value) -> Value:

@@ -1,0 +1,124 @@
+"""torch.fx.experimental.proxy_tensor.make_fx: the graphs are PyTorch's, but for arguments that say a default."""
+
+import copy
+import importlib
+import re
+
+import pytest
+
+from functorch_core import torch
+
+reference = pytest.importorskip("torch")
+# PyTorch deprecates its own LeafSpec, and what forward mode compiles.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def plain(t):
+    x = t.arange(12.0).reshape(3, 4)
+    held, lin = t.linspace(-1, 1, 4), t.nn.Linear(4, 2)
+
+    def loss(x):
+        return x.sin().pow(2).sum()
+
+    def several(a, b, *c):
+        return a + b * c[0], {"k": a}
+
+    return {
+        "chain": (lambda x: (x.sin(), x.cos())[1], x),
+        "several": (several, x, x.clone(), x.clone()),
+        "numbers": (lambda x, n, s: x * n, x, 2, "sum"),
+        "constants": (lambda x: x + t.tensor([1.0, 2, 3, 4]) * held, x),
+        "module": (lin, x),
+        "parameters": (lambda x: lin(x).sum() + lin.bias[0], x),
+        "in place": (lambda x: x.add_(1).mul(2), x.clone()),
+        "parts": (lambda x: x.split(2, 1)[0] * x.max(0).values[:2], x),
+        "views": (lambda x: x[1:, None, 0].t().expand(2, 3).reshape(-1), x.reshape(4, 3)),
+        "dtypes": (lambda x: x.to(t.float64).sum(0, dtype=t.float32), x),
+        "lists": (lambda x: t.cat([x, x.detach()]), x),
+        "same": (lambda x, y: x - y, x, x),
+        "an input": (lambda x: x, x),
+        "nothing": (lambda x: None, x),
+        "tree": (lambda d, y: {"r": d["a"] + d["b"][0] * y}, {"a": x, "b": [x.clone()]}, x.clone()),
+        "grad": (t.func.grad(loss), x),
+        "grad of grad": (t.func.grad(lambda x: t.func.grad(loss)(x).sum()), x),
+        "vjp": (lambda x: t.func.vjp(t.sin, x)[1](x)[0], x),
+        "tape": (lambda x: t.autograd.grad(loss(x * 2), x), x.clone().requires_grad_()),
+        "classes": (lambda x: t.nn.functional.cross_entropy(x, held.argsort()[:3]), x),
+    }
+
+
+def make_fx(t):
+    return importlib.import_module(f"{t.__name__}.fx.experimental.proxy_tensor").make_fx
+
+
+def code(graph) -> str:
+    return re.sub(r"(, pin_memory = False)?, memory_format = torch.preserve_format", "", graph.code)
+
+
+@pytest.mark.parametrize("name", plain(torch))
+def test_graphs_are_those_of_pytorch(name):
+    (f, *ours), (g, *theirs) = plain(torch)[name], plain(reference)[name]
+    assert code(make_fx(torch)(f)(*ours)) == code(make_fx(reference)(g)(*theirs))
+
+
+@pytest.mark.parametrize("name", ["chain", "constants", "parts", "grad of grad", "vjp"])
+def test_graphs_compute(name):
+    f, x = plain(torch)[name]
+    graph, other = make_fx(torch)(f)(x), torch.linspace(-2, 3, 12).reshape(3, 4)
+    for run in (graph, copy.deepcopy(graph), torch.fx.Interpreter(graph).run):
+        assert torch.allclose(run(other), f(other))
+
+
+def test_gradients_of_a_module():
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    parameters = list(model.parameters())
+
+    def step(x, y):
+        return torch.autograd.grad(torch.nn.functional.mse_loss(model(x), y), parameters)
+
+    graph = make_fx(torch)(step)(torch.randn(3, 4), torch.randn(3, 1))
+    assert [*graph.parameters()] == parameters
+    x, y = torch.randn(3, 4), torch.randn(3, 1)
+    assert all(torch.allclose(a, b) for a, b in zip(graph(x, y), step(x, y)))
+
+
+def test_trees():
+    f, tree, y = plain(torch)["tree"]
+    graph = make_fx(torch)(f)(tree, y)
+    other = {"a": torch.ones(2), "b": [torch.full((2,), 3.0)]}
+    for run in (graph, copy.deepcopy(graph), torch.fx.Interpreter(graph).run):
+        assert run(other, torch.ones(2))["r"].tolist() == [4.0, 4.0]
+    with pytest.raises(ValueError, match="structure"):
+        graph({"a": torch.ones(2)}, torch.ones(2))
+
+
+def test_decompositions_and_modes():
+    def silu(x):
+        return x * torch.sigmoid(x)
+
+    x = torch.zeros(3)
+    graph = make_fx(torch)(torch.nn.functional.silu, {torch.ops.aten.silu.default: silu})(x)
+    assert [n.target for n in graph.graph.nodes][1:3] == [torch.ops.aten.sigmoid.default, torch.ops.aten.mul.Tensor]
+    make_fx(torch)(lambda x: x.add_(1), tracing_mode="fake")(x)
+    assert x.tolist() == [0.0] * 3
+
+
+def test_another_tensor_of_the_same_numbers_is_a_constant():
+    x = torch.ones(2)
+    alias = x.detach()
+    assert make_fx(torch)(lambda x: x - alias)(x)(torch.full((2,), 3.0)).tolist() == [2.0, 2.0]
+
+
+def test_what_cannot_be_traced_is_refused():
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="trying to get value out of a tracing tensor"):
+        make_fx(torch)(lambda x: x * x.sum().item())(x)
+    with pytest.raises(AssertionError, match="tracing_mode must be"):
+        make_fx(torch)(torch.sin, tracing_mode="none")
+    with pytest.raises(NotImplementedError, match="symbolic"):
+        make_fx(torch)(torch.sin, tracing_mode="symbolic")
+    before = torch.func.vjp(torch.sin, torch.ones(2))[1]
+    with pytest.raises(NotImplementedError, match="computed before"):
+        make_fx(torch)(before)(torch.ones(2))
+    with pytest.raises(NotImplementedError, match="transforms"):
+        make_fx(torch)(torch.func.vmap(torch.sin))(torch.ones(2))
