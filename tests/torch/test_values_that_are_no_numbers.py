@@ -59,6 +59,15 @@ def test_a_matrix_that_is_computed_later_raises_when_it_is_read():
         rank.item()
 
 
+def test_what_is_computed_later_and_has_numbers_passes():
+    def program(t):
+        x = t.tensor([[2.0, 1.0], [1.0, 2.0]])
+        later, unit = (x * 2 + 1) @ x, t.tensor([0.5, 0.25]) * 2
+        return t.linalg.svdvals(later), t.linalg.matrix_rank(later), t.quantile(later, unit), later.histc(3)
+
+    agree(program)
+
+
 def test_derivatives_of_interpolation_between_infinite_ends():
     def program(t):
         ends = [[I, I, -I, 1.0, 1.0, I, 0.0], [1.0, I, I, I, I, 1.0, N]]

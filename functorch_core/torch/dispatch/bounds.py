@@ -23,10 +23,11 @@ def check(
     ignore: int | None = None,
     watched: Tensor | None = None,
     result: Tensor | None = None,
+    offset: int = 0,
 ):
     """Raise `error`, now or when something is read, unless 0 <= index < size (-size <= ... if `negative`)
     for every index but `ignore`. To be called before the index is used, or with the result; `watched` is
-    what the index was computed from, if not that but this is used."""
+    what the index was computed from, if not that but this is used; the message tells index - offset."""
     value = index._value
     if index._view is None and index._level is None and hasattr(value, "extent"):  # they were checked before
         seen, low, high = value.extent
@@ -34,7 +35,7 @@ def check(
             return
 
     def failure(found: int) -> Exception:
-        return error(message.format(index=found, dim=dim, size=size))
+        return error(message.format(index=found - offset, dim=dim, size=size))
 
     try:
         check_bounds(

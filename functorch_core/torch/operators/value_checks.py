@@ -12,7 +12,7 @@ from ..tensors.base import Tensor
 
 @torch_op
 def _outside_unit(input: Tensor):
-    """0 if an element is below 0, above 1 or NaN, else -1."""
+    """1 if an element is below 0, above 1 or NaN, else 0."""
     x = wide(input)
     inside = p.and_(p.ge(x, full_like(x, 0)), p.le(x, full_like(x, 1)))
     return _first_failing(inside, aval_of(x).ndim)
@@ -20,24 +20,24 @@ def _outside_unit(input: Tensor):
 
 @torch_op
 def _infinite(input: Tensor):
-    """0 if an element is infinite or NaN, else -1."""
+    """1 if an element is infinite or NaN, else 0."""
     return _first_failing(p.is_finite(input), aval_of(input).ndim)
 
 
 @torch_op
 def _unordered(input: Tensor):
-    """The first matrix with a NaN; -1 if there is none."""
+    """The number, from 1 on, of the first matrix with a NaN; 0 if there is none."""
     return _first_failing(p.eq(input, input), 2)
 
 
 def _first_failing(good, ndim: int):
-    """The first part, of the last ndim dimensions, in which not all is good; -1 if there is none."""
+    """The number, from 1 on, of the first part of ndim dimensions in which not all is good; 0 if there is none."""
     shape = aval_of(good).shape
     lead = len(shape) - ndim
     failed = p.not_(p.reduce_and(good, axes=tuple(range(lead, len(shape)))))
     failed = p.reshape(failed, shape=(aval_of(failed).size,))
     first = p.argmax(p.convert(failed, dtype=dt.int32), axis=0)
-    return p.select(p.reduce_or(failed, axes=(0,)), first, full_like(first, -1))
+    return p.select(p.reduce_or(failed, axes=(0,)), p.add(first, full_like(first, 1)), full_like(first, 0))
 
 
 def require_in_unit(x: Tensor, what: str, message: str) -> None:
@@ -59,4 +59,4 @@ def require_numbers(x: Tensor, what: str, message: str, error: type[Exception]) 
 
 
 def _require_none(failing, x, what: str, message: str, error: type[Exception]) -> None:
-    bounds.check(failing, 0, 0, what, ignore=-1, error=error, watched=x, message=message)
+    bounds.check(failing, 1, 0, what, error=error, watched=x, message=message, offset=1)
