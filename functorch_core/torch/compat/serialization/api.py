@@ -274,28 +274,22 @@ def load(
 
     Args:
         file: a path, or a seekable binary file.
-        rebuild: makes the tensor of a TensorSpec, and the parameter of a ParameterSpec, whose
-            `data` is what `rebuild` made before. A storage saved by itself comes as StorageSpec.
-        map_location: None, a device or its name, a dict of locations, or a function (StorageSpec,
-            location) -> StorageSpec, device or None. It changes `spec.location`.
+        rebuild: makes the tensor of a TensorSpec, the parameter of a ParameterSpec (its `data` was made before).
+        map_location: a device, a dict of locations, or a function (StorageSpec, location) -> StorageSpec or device.
         weights_only: refuse everything but tensors, plain containers and what `globals` lists.
         mmap: map the storages instead of reading them (needs a path; skips their checksums).
         pickle_module: whose Unpickler to use with weights_only=False, instead of pickle's.
         globals: 'module.name' to object, for names that the file may refer to.
-        find_class: (module, name) -> object for other names, with weights_only=False; None leaves
-            a name to the unpickler.
+        find_class: (module, name) -> object for other names, with weights_only=False.
         wrap_storage: makes what the caller sees of a StorageSpec that is saved by itself.
         encoding: for strings pickled by Python 2.
         byteorder: of archives that do not say it, 'little' or 'big'.
         maps_shared: with mmap, what is written to a storage's array goes into the file.
 
-    Raises RuntimeError for a damaged archive, and for tensors that do not fit their storages;
-    UnpicklingError for a damaged pickle and for names that are not allowed; EOFError for an
-    empty file; ValueError for mmap without a path.
+    RuntimeError for damaged archives and tensors that do not fit their storages, UnpicklingError for damaged
+    pickles and names that are not allowed, EOFError for an empty file, ValueError for mmap without a path.
 
-    >>> import io
-    >>> from torch.serialization import formats
-    >>> file = io.BytesIO()
+    >>> import io; from torch.serialization import formats; file = io.BytesIO()
     >>> torch.save(torch.arange(3), file)
     >>> formats.load(io.BytesIO(file.getvalue()), rebuild=lambda spec: (spec.dtype, tuple(spec.size)))
     ('torch.int64', (3,))
