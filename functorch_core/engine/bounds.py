@@ -67,7 +67,7 @@ def check(
     found = range_of(index, lambda v: extent_of(v, ignore) if v.aval.size <= HOST_SIZE else None)
     if found is not None and found[0] >= lowest and found[1] < size:
         return
-    array = None if found is None else moved(index, _known)
+    array = None if found is None else moved(index, known)
     if array is None:
         unit = check_unit(_worst(-lowest, ignore), index.aval, size - lowest, -lowest)
         check_later(unit, index, Check(failure, what, _users_line()), watched, results)
@@ -110,7 +110,7 @@ def extent_of(index: Value, ignore: int | None = None) -> tuple[int, int] | None
             return low, high
     except AttributeError:
         pass
-    array = _known(index)
+    array = known(index)
     if array is None:
         return None
     if not array.size:
@@ -141,7 +141,7 @@ def _readable(data: Any, aval: Aval) -> bool:
     )
 
 
-def _known(value: Value) -> np.ndarray | None:
+def known(value: Value) -> np.ndarray | None:
     """The numbers, where they are known on the host."""
     data = value.data if value.recording is None else None
     if data is None or not isinstance(data, np.ndarray) and not _readable(data, value.aval):

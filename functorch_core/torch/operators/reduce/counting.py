@@ -25,7 +25,8 @@ from ...views.memory_order import with_strides
 from .. import declaring as d
 from .. import return_types
 from ..declaring import like, require
-from ..value_checks import require_finite
+from ..value_checks import FINITE
+from ..value_checks import require as require_elements
 
 # ---- histograms ----------------------------------------------------------------------------------
 
@@ -61,7 +62,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     tensor([0., 2., 1., 0.])
     """
     if min == max:
-        require_finite(input, "histc", "torch.histc: range of the data is not finite")
+        require_elements(input, FINITE, "histc", "torch.histc: range of the data is not finite")
     return _histc(input, bins, min, max, out=out)
 
 
@@ -173,7 +174,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
 def _check_range(input, ends):
     """RuntimeError unless the range, given or that of the data, is finite."""
     if ends is None:
-        require_finite(input, "histogramdd", "torch.histogramdd: range of the data is not finite")
+        require_elements(input, FINITE, "histogramdd", "torch.histogramdd: range of the data is not finite")
         return
     for i, (low, high) in enumerate(zip(ends[::2], ends[1::2])):
         if not (math.isfinite(low) and math.isfinite(high)):

@@ -22,7 +22,8 @@ from ...views.memory_order import preserved
 from .. import declaring as d
 from .. import return_types
 from ..declaring import like, number_operand, require
-from ..value_checks import require_in_unit
+from ..value_checks import IN_UNIT
+from ..value_checks import require as require_elements
 from .reduction import at_index
 
 # ---- sorting -------------------------------------------------------------------------------------
@@ -366,7 +367,7 @@ def _quantile(name: str, skip_nan: bool, doc: str):
         if not isinstance(q, Tensor) and not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
         if isinstance(q, Tensor):
-            require_in_unit(q, name, "quantile() q values must be in the range [0, 1]")
+            require_elements(q, IN_UNIT, name, "quantile() q values must be in the range [0, 1]")
         return op(input, q, *args, **kwargs)
 
     taken = Out("quantile() out tensor must be same dtype as the input tensor", recorded=True)
