@@ -34,6 +34,7 @@ html_theme_options = {
     "header_links_before_dropdown": 3,  # more would push the search into a second line
 }
 html_sidebars = {"*": [], "reference/*/*": []}  # pages without others below them
+html_static_path, html_css_files = ["_static"], ["narrow.css"]
 html_title = "functorch-core"
 html_show_sourcelink = False
 myst_heading_anchors = 3

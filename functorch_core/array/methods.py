@@ -193,8 +193,43 @@ for _name, _operation in declared_in("Array").items():
         raise TypeError(f"Array.{_name} is written here, or inherited, and declared by {_operation}")
     setattr(Array, _name, public(_operation, _name, as_method))
 Array.__array_namespace__ = explaining(_array_namespace, "__array_namespace__", as_method)
-Array.T = property(fc.transpose, doc="The dimensions in reverse order.")
-Array.mT = property(fc.matrix_transpose, doc="The matrices, the last two dimensions, transposed.")
-Array.real = property(fc.real, doc="The real part.")
-Array.imag = property(fc.imag, doc="The imaginary part.")
-Array.at = property(At, doc="Updates by index, x.at[i].set(y): see At.")
+Array.T = property(
+    fc.transpose,
+    doc="""The dimensions in reverse order.
+
+    >>> fc.ones((2, 3)).T.shape
+    (3, 2)
+    """,
+)
+Array.mT = property(
+    fc.matrix_transpose,
+    doc="""The matrices, the last two dimensions, transposed.
+
+    >>> fc.ones((4, 2, 3)).mT.shape
+    (4, 3, 2)
+    """,
+)
+Array.real = property(
+    fc.real,
+    doc="""The real part.
+
+    >>> fc.asarray([1 + 2j]).real
+    Array([1.], dtype=float32)
+    """,
+)
+Array.imag = property(
+    fc.imag,
+    doc="""The imaginary part.
+
+    >>> fc.asarray([1 + 2j]).imag
+    Array([2.], dtype=float32)
+    """,
+)
+Array.at = property(
+    At,
+    doc="""Updates by index: see At.
+
+    >>> fc.zeros(3).at[1].set(5.)
+    Array([0., 5., 0.], dtype=float32)
+    """,
+)

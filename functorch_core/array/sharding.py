@@ -207,18 +207,50 @@ def make_array_from_callback(shape: Sequence[int], sharding, data_callback: Call
     return make_array_from_single_device_arrays(shape, sharding, parts)
 
 
-Array.sharding = property(array_sharding, doc="How the array lies on devices: a NamedSharding, or one device's.")
-Array.addressable_shards = property(addressable_shards, doc="What each device has of the array.")
+Array.sharding = property(
+    array_sharding,
+    doc="""How the array lies on devices: a NamedSharding, or one device's.
+
+    >>> fc.arange(2).sharding.num_devices
+    1
+    """,
+)
+Array.addressable_shards = property(
+    addressable_shards,
+    doc="""What each device has of the array.
+
+    >>> [shard.data.shape for shard in fc.arange(3).addressable_shards]
+    [(3,)]
+    """,
+)
 Array.is_fully_replicated = property(
-    lambda x: array_sharding(x).is_fully_replicated, doc="Whether each of its devices has the whole array."
+    lambda x: array_sharding(x).is_fully_replicated,
+    doc="""Whether each of its devices has the whole array.
+
+    >>> fc.ones(2).is_fully_replicated
+    True
+    """,
 )
 Array.is_fully_addressable = property(
-    lambda x: array_sharding(x).is_fully_addressable, doc="Whether all its devices are of this process."
+    lambda x: array_sharding(x).is_fully_addressable,
+    doc="""Whether all its devices are of this process.
+
+    >>> fc.ones(2).is_fully_addressable
+    True
+    """,
 )
 Array.devices = lambda x: array_sharding(x).device_set
-Array.devices.__doc__ = "The devices that have parts of the array."
+Array.devices.__doc__ = """The devices that have parts of the array.
+
+    >>> fc.ones(2).devices() == {fc.devices()[0]}
+    True
+    """
 Array.addressable_data = lambda x, index: addressable_shards(x)[index].data
-Array.addressable_data.__doc__ = "What the device of a number has of the array."
+Array.addressable_data.__doc__ = """What the device of a number has of the array.
+
+    >>> fc.arange(3).addressable_data(0)
+    Array([0, 1, 2], dtype=int64)
+    """
 
 
 # ---- jitted functions on a mesh ------------------------------------------------------------------

@@ -118,6 +118,9 @@ class BatchNorm1d(_BatchNorm):
 
     Mean and variance are those of the batch; in evaluation mode the running ones.
 
+    Shape and dtype are kept. ValueError for another number of dimensions, and in training for one value per
+    channel; RuntimeError for another number of channels.
+
     >>> nn.BatchNorm1d(2)(torch.tensor([[1., 2.], [3., 4.]])).data
     tensor([[-1.0000, -1.0000],
             [ 1.0000,  1.0000]])
@@ -128,6 +131,9 @@ class BatchNorm1d(_BatchNorm):
 
 class BatchNorm2d(_BatchNorm):
     """Batch normalisation of (N, C, H, W); see BatchNorm1d.
+
+    Shape and dtype are kept. ValueError for another number of dimensions, RuntimeError for another number of
+    channels.
 
     >>> nn.BatchNorm2d(100)(torch.randn(20, 100, 35, 45)).shape
     torch.Size([20, 100, 35, 45])

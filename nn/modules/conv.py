@@ -153,6 +153,10 @@ class _Conv(_ConvNd):
 class Conv1d(_Conv):
     """Convolution of (N, C_in, L) or (C_in, L) with a weight (C_out, C_in / groups, K).
 
+    The result is (N, C_out, L') with L' = (L + 2 padding - dilation (K - 1) - 1) // stride + 1. The input has the
+    weight's dtype; RuntimeError for other channels, numbers of dimensions or dtypes, ValueError for channels that
+    `groups` does not divide.
+
     >>> nn.Conv1d(16, 33, 3, stride=2)(torch.randn(20, 16, 50)).shape
     torch.Size([20, 33, 24])
     """
@@ -162,6 +166,10 @@ class Conv1d(_Conv):
 
 class Conv2d(_Conv):
     """Convolution of (N, C_in, H, W) or (C_in, H, W) with a weight (C_out, C_in / groups, K, K).
+
+    The result is (N, C_out, H', W') with H' = (H + 2 padding - dilation (K - 1) - 1) // stride + 1. The input has
+    the weight's dtype; RuntimeError for other channels, numbers of dimensions or dtypes, ValueError for channels
+    that `groups` does not divide.
 
     >>> nn.Conv2d(16, 33, (3, 5), stride=(2, 1))(torch.randn(20, 16, 50, 100)).shape
     torch.Size([20, 33, 24, 96])
@@ -268,6 +276,10 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 class ConvTranspose2d(_ConvTransposeNd):
     """Transposed convolution of (N, C_in, H, W) with a weight (C_in, C_out / groups, K, K).
+
+    The result is (N, C_out, H', W') with H' = (H - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1.
+    The input has the weight's dtype; RuntimeError for other channels, numbers of dimensions or dtypes, ValueError
+    for channels that `groups` does not divide.
 
     >>> nn.ConvTranspose2d(1, 2, 3, stride=2)(torch.ones(1, 1, 4, 4)).shape
     torch.Size([1, 2, 9, 9])

@@ -20,6 +20,8 @@ class _DropoutNd(Described):
 class Dropout(_DropoutNd):
     """Elements become 0 with probability p; the others are divided by 1 - p.
 
+    Shape and dtype are kept; in evaluation mode nothing happens. ValueError for p outside of [0, 1].
+
     >>> nn.Dropout(0.2).eval()(torch.ones(2))
     tensor([1., 1.])
     """

@@ -35,6 +35,9 @@ class Identity(Module):
 class Linear(Module):
     """x @ weight.T + bias, for (..., in_features).
 
+    The result is (..., out_features); weight is (out_features, in_features), bias (out_features). The input has the
+    weight's dtype; RuntimeError for another size or dtype.
+
     >>> nn.Linear(20, 30)(torch.randn(128, 20)).shape
     torch.Size([128, 30])
     """

@@ -11,7 +11,11 @@ POLICIES = ("auto", "accurate", "balanced", "compact")
 
 @dataclasses.dataclass(slots=True, frozen=True)
 class LinearCrossEntropyOptions:
-    """Chunk sizes and precisions; they are checked and kept, but change nothing here."""
+    """Chunk sizes and precisions; they are checked and kept, but change nothing here.
+
+    >>> isinstance(nn.LinearCrossEntropyOptions(), nn.LinearCrossEntropyOptions)
+    True
+    """
 
     allow_retain_graph: bool = False
     batch_chunk_size: int | None = None

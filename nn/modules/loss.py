@@ -37,6 +37,9 @@ class _WeightedLoss(_Loss):
 class L1Loss(_Loss):
     """|input - target|
 
+    They are broadcast (with a warning if their shapes differ); the result is a number, with reduction="none" of
+    their shape. RuntimeError for shapes that do not fit, ValueError for another reduction.
+
     >>> nn.L1Loss()(torch.zeros(2), torch.tensor([1., 3.]))
     tensor(2.)
     """
@@ -50,6 +53,9 @@ class L1Loss(_Loss):
 
 class MSELoss(_Loss):
     """(input - target) ** 2
+
+    They are broadcast (with a warning if their shapes differ); the result is a number, with reduction="none" of
+    their shape. RuntimeError for shapes that do not fit, ValueError for another reduction.
 
     >>> nn.MSELoss()(torch.tensor([1.]), torch.tensor([3.]))
     tensor(4.)
@@ -126,6 +132,9 @@ class HingeEmbeddingLoss(_Loss):
 class NLLLoss(_WeightedLoss):
     """The negative log probability of the target classes, given log probabilities (N, C, ...).
 
+    The target is int64, of (), (N) or (N, d1, ...). The result is a number, with reduction="none" of the target's
+    shape. ValueError for another batch size, IndexError for a class that is not there.
+
     >>> nn.NLLLoss()(torch.tensor([[-1., -2.]]), torch.tensor([1]))
     tensor(2.)
     """
@@ -156,6 +165,10 @@ class NLLLoss2d(NLLLoss):
 
 class CrossEntropyLoss(_WeightedLoss):
     """-log softmax(input) of the target classes, or against target probabilities; (N, C, ...).
+
+    The input is (C), (N, C) or (N, C, d1, ...) and floating; the target has classes, int64 of (), (N) or (N, d1,
+    ...), or probabilities in the input's shape. The result is a number, with reduction="none" of the shape of such
+    classes. ValueError for another batch size, IndexError for a class that is not there.
 
     >>> nn.CrossEntropyLoss()(torch.zeros(3, 2), torch.tensor([0, 1, 1]))
     tensor(0.6931)
@@ -264,6 +277,9 @@ class KLDivLoss(_Loss):
 class BCELoss(_WeightedLoss):
     """-(y log x + (1 - y) log(1 - x)), for probabilities x.
 
+    Input and target are floating and of one shape, ValueError otherwise; RuntimeError for an input outside of [0,
+    1]. The result is a number, with reduction="none" of their shape.
+
     >>> nn.BCELoss()(torch.tensor([0.5]), torch.tensor([1.]))
     tensor(0.6931)
     """
@@ -277,6 +293,9 @@ class BCELoss(_WeightedLoss):
 
 class BCEWithLogitsLoss(_Loss):
     """BCELoss of the sigmoid of the input.
+
+    Input and target are floating and of one shape, ValueError otherwise. The result is a number, with
+    reduction="none" of their shape.
 
     >>> nn.BCEWithLogitsLoss()(torch.tensor([0.]), torch.tensor([1.]))
     tensor(0.6931)

@@ -75,6 +75,8 @@ def _shape(normalized_shape) -> tuple[int, ...]:
 class LayerNorm(_Affine):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba et al., 2016).
 
+    Shape and dtype are kept. RuntimeError if the last dimensions are not `normalized_shape`.
+
     >>> nn.LayerNorm(10)(torch.randn(20, 5, 10)).shape
     torch.Size([20, 5, 10])
     """
@@ -105,6 +107,9 @@ class LayerNorm(_Affine):
 
 class GroupNorm(_Affine):
     """Normalisation of groups of channels of (N, C, ...) (Wu and He, 2018).
+
+    Shape and dtype are kept. ValueError if num_groups does not divide num_channels, RuntimeError for another number
+    of channels.
 
     >>> nn.GroupNorm(2, 4)(torch.ones(1, 4, 3)).shape
     torch.Size([1, 4, 3])

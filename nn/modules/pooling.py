@@ -53,6 +53,10 @@ class MaxPool1d(_MaxPoolNd):
 class MaxPool2d(_MaxPoolNd):
     """The maximum of each window of (N, C, H, W) or (C, H, W).
 
+    The result is (N, C, H', W') with H' = (H + 2 padding - dilation (K - 1) - 1) // stride + 1 (rounded up with
+    ceil_mode) and stride K by default. RuntimeError for another number of dimensions, and for a padding of more
+    than K / 2.
+
     >>> nn.MaxPool2d(3, stride=2)(torch.randn(20, 16, 50, 32)).shape
     torch.Size([20, 16, 24, 15])
     """
@@ -237,6 +241,9 @@ class AvgPool1d(Described):
 
 class AvgPool2d(_AvgPoolNd):
     """The mean of each window of (N, C, H, W) or (C, H, W).
+
+    The result is (N, C, H', W') with H' = (H + 2 padding - K) // stride + 1 (rounded up with ceil_mode) and stride
+    K by default. RuntimeError for a padding of more than K / 2.
 
     >>> nn.AvgPool2d(2)(torch.ones(1, 4, 4)).shape
     torch.Size([1, 2, 2])

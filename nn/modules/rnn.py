@@ -311,6 +311,11 @@ class RNN(RNNBase):
     RNN(input_size, hidden_size, num_layers=1, nonlinearity='tanh', bias=True, batch_first=False,
     dropout=0.0, bidirectional=False, device=None, dtype=None)
 
+    The input is (L, N, input_size), with batch_first (N, L, input_size), or (L, input_size) without a batch; the
+    result is the output (L, N, D * hidden_size) and the state after the last step, (D * num_layers, N,
+    hidden_size), D being 2 if bidirectional, else 1. RuntimeError for another input_size, ValueError for another
+    number of dimensions or a dropout outside of [0, 1].
+
     >>> out, last = nn.RNN(3, 4)(torch.ones(5, 2, 3))
     >>> out.shape, last.shape
     (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
@@ -337,6 +342,11 @@ class LSTM(RNNBase):
 
     LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
     bidirectional=False, proj_size=0, device=None, dtype=None)
+
+    The input is (L, N, input_size), with batch_first (N, L, input_size), or (L, input_size) without a batch; the
+    result is the output (L, N, D * H_out) and the state after the last step, h (D * num_layers, N, H_out) and c (D
+    * num_layers, N, hidden_size), H_out being proj_size or else hidden_size, D being 2 if bidirectional, else 1.
+    RuntimeError for another input_size, ValueError for another number of dimensions or a dropout outside of [0, 1].
 
     >>> output, (h, c) = nn.LSTM(10, 20, 2)(torch.randn(5, 3, 10))
     >>> output.shape, h.shape
@@ -391,6 +401,11 @@ class GRU(RNNBase):
 
     GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
     bidirectional=False, device=None, dtype=None)
+
+    The input is (L, N, input_size), with batch_first (N, L, input_size), or (L, input_size) without a batch; the
+    result is the output (L, N, D * hidden_size) and the state after the last step, (D * num_layers, N,
+    hidden_size), D being 2 if bidirectional, else 1. RuntimeError for another input_size, ValueError for another
+    number of dimensions or a dropout outside of [0, 1].
 
     >>> out, last = nn.GRU(3, 4, num_layers=2)(torch.ones(5, 2, 3))
     >>> out.shape, last.shape

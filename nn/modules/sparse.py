@@ -55,6 +55,9 @@ def _check_matrix(embeddings):
 class Embedding(_Table):
     """Rows of a table (num_embeddings, embedding_dim) for integers of any shape.
 
+    The result is (*, embedding_dim) for an int32 or int64 input (*). IndexError for an index outside of the table
+    (where it is known later, when something is read), RuntimeError for other dtypes.
+
     >>> nn.Embedding(10, 3)(torch.tensor([[1, 2, 4, 5], [4, 3, 2, 9]])).shape
     torch.Size([2, 4, 3])
     """

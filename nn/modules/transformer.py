@@ -277,6 +277,9 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and a feed-forward network, with norms after (or before) each.
 
+    The source is (S, N, E), with batch_first (N, S, E), or (S, E) without a batch; shape and dtype are kept.
+    AssertionError if nhead does not divide d_model or the last size is not d_model.
+
     >>> nn.TransformerEncoderLayer(8, 2, 16)(torch.ones(5, 2, 8)).shape
     torch.Size([5, 2, 8])
     """

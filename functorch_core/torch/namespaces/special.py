@@ -49,10 +49,10 @@ from ..operators.pointwise.special import digamma as psi
 from ..operators.pointwise.special import lgamma as gammaln
 from ..operators.pointwise.special import mvlgamma as multigammaln
 from ..operators.reduce.reduction import logsumexp
-from ..tensors.active import overridable
+from ..tensors.active import overridable as _overridable
 
 
-@overridable
+@_overridable
 def softmax(input, dim, *, dtype=None):
     """exp(input) over its sum along dim.
 
@@ -62,7 +62,7 @@ def softmax(input, dim, *, dtype=None):
     return _registry["softmax"](input, dim, dtype=dtype)
 
 
-@overridable
+@_overridable
 def log_softmax(input, dim, *, dtype=None):
     """The logarithm of softmax along dim.
 

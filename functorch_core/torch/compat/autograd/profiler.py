@@ -189,8 +189,9 @@ class emit_itt(_Nothing):
 def load_nvprof(path: str) -> EventList:
     """Not implemented.
 
-    >>> callable(torch.autograd.profiler.load_nvprof)
-    True
+    >>> torch.autograd.profiler.load_nvprof("file")
+    Traceback (most recent call last):
+    NotImplementedError: load_nvprof: nvprof databases cannot be read
     """
     raise NotImplementedError("load_nvprof: nvprof databases cannot be read")
 
@@ -198,8 +199,9 @@ def load_nvprof(path: str) -> EventList:
 def parse_nvprof_trace(path: str) -> EventList:
     """Not implemented.
 
-    >>> callable(torch.autograd.profiler.parse_nvprof_trace)
-    True
+    >>> torch.autograd.profiler.parse_nvprof_trace("file")
+    Traceback (most recent call last):
+    NotImplementedError: parse_nvprof_trace: nvprof databases cannot be read
     """
     raise NotImplementedError("parse_nvprof_trace: nvprof databases cannot be read")
 

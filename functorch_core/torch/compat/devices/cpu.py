@@ -14,7 +14,11 @@ __path__: list = []  # torch.cpu.amp is a module
 
 
 class Stream(_Stream):
-    """A name without effect."""
+    """A name without effect.
+
+    >>> torch.cpu.Stream().query()
+    True
+    """
 
     __module__ = "torch.cpu"
     kind = "cpu"

@@ -50,11 +50,19 @@ class ConstraintRegistry:
 
 
 biject_to = ConstraintRegistry()
-biject_to.__doc__ = "A bijection from all real numbers to a constraint: `biject_to(constraint)`."
+biject_to.__doc__ = """A bijection from all real numbers to a constraint: `biject_to(constraint)`.
+
+>>> from torch.distributions import biject_to, constraints
+>>> biject_to(constraints.positive)(torch.tensor(0.))
+tensor(1.)
+"""
 transform_to = ConstraintRegistry()
-transform_to.__doc__ = (
-    "A transform from all real numbers onto a constraint, perhaps no bijection: `transform_to(constraint)`."
-)
+transform_to.__doc__ = """A transform from all real numbers onto a constraint, perhaps no bijection.
+
+>>> from torch.distributions import constraints, transform_to
+>>> transform_to(constraints.simplex)(torch.zeros(2))
+tensor([0.5000, 0.5000])
+"""
 
 
 def _in_both(*kinds):

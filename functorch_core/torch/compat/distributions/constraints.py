@@ -540,7 +540,12 @@ class _PositiveDefinite(_Symmetric):
 # ---- the public names ----------------------------------------------------------------------------
 
 dependent = _Dependent()
-dependent.__doc__ = "The constraint of what depends on other parameters: it cannot be checked alone."
+dependent.__doc__ = """The constraint of what depends on other parameters: it cannot be checked alone.
+
+>>> from torch.distributions import constraints
+>>> constraints.is_dependent(constraints.dependent)
+True
+"""
 dependent_property = _DependentProperty
 independent = _IndependentConstraint
 cat = _Cat

@@ -952,4 +952,9 @@ class StackTransform(_Joined):
 
 
 identity_transform = ComposeTransform([])
-identity_transform.__doc__ = "The transform that changes nothing."
+identity_transform.__doc__ = """The transform that changes nothing.
+
+>>> from torch.distributions import identity_transform
+>>> identity_transform(torch.ones(2))
+tensor([1., 1.])
+"""

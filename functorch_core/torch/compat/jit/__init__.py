@@ -73,7 +73,11 @@ def _no_save(*args, **kwargs):
 
 
 class ScriptModule(metaclass=_ScriptMeta):
-    """For isinstance: modules that were scripted or traced, which are what they were before."""
+    """For isinstance: modules that were scripted or traced, which are what they were before.
+
+    >>> isinstance(torch.jit.trace(nn.ReLU(), torch.ones(2)), torch.jit.ScriptModule)
+    True
+    """
 
     __module__ = "torch.jit"
 

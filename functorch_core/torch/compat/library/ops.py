@@ -132,6 +132,9 @@ class HigherOrderOperator:
     Computed by its implementation for autograd on the CPU, or else by the first of the others that compute.
     Transforms and autograd differentiate and batch what that is made of: rules for them, as for tracing, are
     taken and not asked. The implementation for autograd must therefore be made of torch functions.
+
+    >>> torch.ops.HigherOrderOperator.__name__
+    'HigherOrderOperator'
     """
 
     __module__ = "torch._ops"

@@ -280,16 +280,18 @@ def load(
         mmap: map the storages instead of reading them (needs a path; skips their checksums).
         pickle_module: whose Unpickler to use with weights_only=False, instead of pickle's.
         globals: 'module.name' to object, for names that the file may refer to.
-        find_class: (module, name) -> object for other names, with weights_only=False.
+        find_class: (module, name) -> object for other names, with weights_only=False; None: the unpickler's.
         wrap_storage: makes what the caller sees of a StorageSpec that is saved by itself.
         encoding: for strings pickled by Python 2.
         byteorder: of archives that do not say it, 'little' or 'big'.
         maps_shared: with mmap, what is written to a storage's array goes into the file.
 
-    RuntimeError for damaged archives and tensors that do not fit their storages, UnpicklingError for damaged
-    pickles and names that are not allowed, EOFError for an empty file, ValueError for mmap without a path.
+    Raises RuntimeError for a damaged archive, and for tensors that do not fit their storages; UnpicklingError for a
+    damaged pickle and for names that are not allowed; EOFError for an empty file; ValueError for mmap without a path.
 
-    >>> import io; from torch.serialization import formats; file = io.BytesIO()
+    >>> import io
+    >>> from torch.serialization import formats
+    >>> file = io.BytesIO()
     >>> torch.save(torch.arange(3), file)
     >>> formats.load(io.BytesIO(file.getvalue()), rebuild=lambda spec: (spec.dtype, tuple(spec.size)))
     ('torch.int64', (3,))
@@ -307,11 +309,16 @@ def load(
         byteorder=byteorder,
         maps_shared=maps_shared,
     )
-    with _open_input(file) as opened:
-        try:
-            return _load_opened(opened, loader, os.fspath(file) if mmap else None)
-        except pickle.UnpicklingError as error:
-            if not weights_only:
-                raise
-            message = WEIGHTS_ONLY_FAILED.format(reason=error)
-            raise pickle.UnpicklingError(message) from error
+    with _open_input(file) as opened, _explained(weights_only):
+        return _load_opened(opened, loader, os.fspath(file) if mmap else None)
+
+
+@contextlib.contextmanager
+def _explained(weights_only: bool):
+    """Context: what `weights_only` refuses is said with what to do."""
+    try:
+        yield
+    except pickle.UnpicklingError as error:
+        if not weights_only:
+            raise
+        raise pickle.UnpicklingError(WEIGHTS_ONLY_FAILED.format(reason=error)) from error

@@ -3,8 +3,8 @@
 import importlib
 
 from ... import _missing
-from ...tape.accumulate import new_sink
-from ...tensors.base import swap_attributes
+from ...tape.accumulate import new_sink as _new_sink
+from ...tensors.base import swap_attributes as _swap_attributes
 
 _LAZY = (
     "_foreach_utils",
@@ -58,6 +58,6 @@ def swap_tensors(t1, t2):
     if t1._view is not None and t1._view.base is not None or (t2._view is not None and t2._view.base is not None):
         raise RuntimeError("swap_tensors: tensors that are views cannot be swapped")
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
-    swap_attributes(t1, t2)
-    new_sink(t1)
-    new_sink(t2)
+    _swap_attributes(t1, t2)
+    _new_sink(t1)
+    _new_sink(t2)

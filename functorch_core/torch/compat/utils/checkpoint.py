@@ -232,6 +232,10 @@ class Region:
     """One call of checkpoint: how to run it again, and notes of what it would have saved.
 
     What is computed again lasts for one backward pass, each of them taken once.
+
+    >>> from torch.utils.checkpoint import Region
+    >>> Region(print, early_stop=True, check="default").saved
+    []
     """
 
     def __init__(self, run: Callable, early_stop: bool, check: str):

@@ -295,7 +295,15 @@ FLOPS = {dot_general_p: _of_dot, conv_p: _of_conv}
 
 def flops_of(unit) -> int:
     """How many floating point operations one recorded call takes: products and convolutions, and a number an
-    element of elementwise additions and multiplications."""
+    element of elementwise additions and multiplications.
+
+    >>> from functorch_core import engine
+    >>> from functorch_core.core.primitive import registry
+    >>> x = engine.from_numpy(torch.ones(3).numpy())
+    >>> from torch.utils.flop_counter import flops_of
+    >>> flops_of(engine.unit_of_primitive(registry["add"], {}, (x.aval, x.aval)))
+    3
+    """
     found = unit.graph.out_avals[0].size if unit.name in ("add", "mul") else 0
     for node in unit.graph.nodes:
         rule = FLOPS.get(node.primitive)

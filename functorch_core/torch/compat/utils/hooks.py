@@ -104,9 +104,11 @@ class BackwardHook:
     node they are remembered, and the pre-hooks run; when they pass the inputs' node the hooks run
     with both.
 
-    >>> import torch.utils.hooks
-    >>> callable(torch.utils.hooks.BackwardHook)
-    True
+    >>> from torch.utils.hooks import BackwardHook
+    >>> hook = BackwardHook(nn.Identity(), [lambda module, grad_input, grad_output: print(grad_input, grad_output)], [])
+    >>> x, = hook.setup_input_hook((torch.ones(1, requires_grad=True),))
+    >>> hook.setup_output_hook(x * 2).backward()
+    (tensor([2.]),) (tensor([1.]),)
     """
 
     def __init__(self, module, user_hooks: Sequence, user_pre_hooks: Sequence):

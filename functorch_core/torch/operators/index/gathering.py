@@ -83,6 +83,9 @@ def _gather(input: Tensor, index: Tensor, dim, wraps):
 def gather(input, dim, index, *, sparse_grad=False, out=None):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements along a dimension.
 
+    index is int64 or int32, of as many dimensions as the input and of its sizes or smaller ones except along dim;
+    the result has its shape and the input's dtype. RuntimeError otherwise, and for an index that is out of bounds.
+
     >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0], [1]]))
     tensor([[1],
             [4]])
@@ -321,6 +324,9 @@ def _index_select(input: Tensor, index: Tensor, dim):
 @composite(out=Out(SAME_TYPE, apart=True))
 def index_select(input, dim, index, *, out=None):
     """The parts of a dimension at the places of an index vector.
+
+    index is a vector of int64 or int32, IndexError for more dimensions and for an index that is out of bounds; the
+    dtype is kept.
 
     >>> torch.index_select(torch.tensor([1, 2, 3]), 0, torch.tensor([2, 0]))
     tensor([3, 1])

@@ -64,6 +64,8 @@ def _is_complex(value) -> bool:
 def masked_select(input, mask, *, out=None):
     """The elements where the mask is True, as a vector.
 
+    The mask is bool, RuntimeError otherwise; both are broadcast.
+
     >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
     tensor([1, 3])
     """

@@ -11,7 +11,12 @@ DECOMPOSED = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
 
 
 class LinAlgError(RuntimeError):
-    """A matrix that cannot be factorised, inverted or solved with."""
+    """A matrix that cannot be factorised, inverted or solved with.
+
+    >>> torch.linalg.inv(torch.zeros(2, 2))
+    Traceback (most recent call last):
+    torch.linalg.LinAlgError: linalg.inv: ...
+    """
 
     __module__ = "torch.linalg"
 

@@ -165,6 +165,8 @@ def matrix_product(x, y):
 def bmm(input: Tensor, mat2: Tensor, *, out=None):
     """The products of matrices in two batches.
 
+    (B, N, M) and (B, M, P), of one dtype, give (B, N, P). RuntimeError otherwise.
+
     >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1)).shape
     torch.Size([2, 1, 1])
     """

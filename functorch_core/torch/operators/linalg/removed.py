@@ -6,12 +6,19 @@ from ...dispatch.op import composite
 
 REMOVED = "This function was deprecated since version 1.9 and is now removed. {advice}"
 
+DESCRIPTION = """Removed from PyTorch: {advice}
+
+    >>> torch.{name}(torch.eye(2))
+    Traceback (most recent call last):
+    RuntimeError: This function was deprecated since version 1.9 and is now removed. ...
+    """
+
 
 def _removed(name: str, advice: str, method: bool = True):
     def function(input, *args, **kwargs):
         raise RuntimeError(REMOVED.format(advice=advice))
 
-    function.__name__, function.__doc__ = name, f"Removed from PyTorch: {advice}"
+    function.__name__, function.__doc__ = name, DESCRIPTION.format(name=name, advice=advice)
     return composite(method=method)(function)
 
 

@@ -524,6 +524,9 @@ def _dim_of(name: str, dim, ndim: int) -> int:
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(input) / sum(exp(input)) along dim.
 
+    Shape and dtype are kept. IndexError for a dimension that is not there; integers need `dtype`,
+    NotImplementedError otherwise.
+
     >>> nn.functional.softmax(torch.tensor([0., 0.]), 0)
     tensor([0.5000, 0.5000])
     """

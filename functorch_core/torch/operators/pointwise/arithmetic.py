@@ -647,6 +647,8 @@ fmin = binary(
 def clamp(input: Tensor, min: Bound = None, max: Bound = None, *, out=None):
     """input moved into [min, max], elementwise; the bounds are numbers, tensors or None.
 
+    The three are broadcast. RuntimeError for neither bound.
+
     >>> torch.clamp(torch.tensor([-1., .5, 3.]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
     """

@@ -87,6 +87,8 @@ def msort(input, *, out=None):
 def topk(input: Tensor, k, dim=-1, largest=True, sorted=True, *, out=None):
     """The k largest (or smallest) elements along dim in order, and where they were.
 
+    Both have the size k along dim, the indices are int64. RuntimeError if k is more than there are.
+
     >>> torch.topk(torch.tensor([1., 3., 2.]), 2).values
     tensor([3., 2.])
     """

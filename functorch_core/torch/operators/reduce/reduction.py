@@ -125,6 +125,8 @@ def _check_mean(x, dtype):
 def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean over dimensions (all by default), of floating or complex tensors.
 
+    The dtype is kept; RuntimeError for integers and bools, unless `dtype` names a floating one.
+
     >>> torch.mean(torch.tensor([[1., 2.], [3., 4.]]), dim=0)
     tensor([2., 3.])
     """

@@ -525,6 +525,8 @@ def _arange_dtype(values, given) -> np.dtype:
 def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kwargs):
     """start, start + step, ... below end: arange(end), arange(start, end), (start, end, step).
 
+    int64 for integers, the default dtype if one argument is a float. RuntimeError for a step of 0 or away from end.
+
     >>> torch.arange(3)
     tensor([0, 1, 2])
     """

@@ -54,6 +54,9 @@ def _list_of(name: str, tensors) -> list[Tensor]:
 def cat(tensors: Tensors, dim=0, *, out=None):
     """The tensors one after the other along a dimension.
 
+    Their other sizes are equal (a vector of no elements is left out); dtypes are promoted. RuntimeError for sizes
+    that do not fit, IndexError for a dimension that is not there.
+
     >>> torch.cat([torch.tensor([1]), torch.tensor([2, 3])])
     tensor([1, 2, 3])
     """
@@ -95,6 +98,8 @@ def _check_joinable(first, a, dim: int, position: int):
 )
 def stack(tensors: Tensors, dim=0, *, out=None):
     """The tensors side by side along a new dimension.
+
+    Their shapes are equal, RuntimeError otherwise; dtypes are promoted.
 
     >>> torch.stack((torch.tensor([1, 2]), torch.tensor([3, 4])))
     tensor([[1, 2],

@@ -162,6 +162,8 @@ def _reshape_copy(input: Tensor, shape):
 def reshape(input, *shape, **kwargs):
     """The elements in another shape: a view where the strides allow it, otherwise a copy.
 
+    One size may be -1. RuntimeError if there are not as many elements.
+
     >>> torch.arange(4).reshape(2, -1)
     tensor([[0, 1],
             [2, 3]])
@@ -300,6 +302,8 @@ def unsqueeze_lens(tensor: Tensor, dim) -> Lens:
 @view_op
 def permute(input, *dims, **kwargs):
     """The dimensions in another order.
+
+    A view. RuntimeError unless each dimension is named once.
 
     >>> torch.zeros(2, 3, 5).permute(2, 0, 1).shape
     torch.Size([5, 2, 3])

@@ -25,8 +25,7 @@ _LAZY = (
 def disable_global_flags():
     """Accepted: PyTorch's tests call it so that flags are only set by `flags(...)`.
 
-    >>> callable(torch.backends.disable_global_flags)
-    True
+    >>> torch.backends.disable_global_flags()
     """
 
 

@@ -107,8 +107,8 @@ is_ck_sdpa_available = _answer(False, "Whether AMD's attention kernels are there
 def can_use_flash_attention(params, debug=False) -> bool:
     """Whether PyTorch's flash attention takes these operands: no.
 
-    >>> callable(torch.backends.cuda.can_use_flash_attention)
-    True
+    >>> torch.backends.cuda.can_use_flash_attention(None)
+    False
     """
     return False
 

@@ -128,8 +128,9 @@ def set_sync_debug_mode(debug_mode):
 def set_per_process_memory_fraction(fraction: float, device=None):
     """Not possible once the device is in use.
 
-    >>> callable(torch.cuda.set_per_process_memory_fraction)
-    True
+    >>> torch.cuda.set_per_process_memory_fraction(0.5)
+    Traceback (most recent call last):
+    NotImplementedError: torch.cuda.set_per_process_memory_fraction: set XLA_PYTHON_CLIENT_MEM_FRACTION ...
     """
     raise NotImplementedError(
         "torch.cuda.set_per_process_memory_fraction: set XLA_PYTHON_CLIENT_MEM_FRACTION before the program starts"
@@ -148,7 +149,8 @@ def get_allocator_backend() -> str:
 def current_blas_handle():
     """Not possible.
 
-    >>> callable(torch.cuda.current_blas_handle)
-    True
+    >>> torch.cuda.current_blas_handle()
+    Traceback (most recent call last):
+    NotImplementedError: torch.cuda.current_blas_handle
     """
     raise NotImplementedError("torch.cuda.current_blas_handle")

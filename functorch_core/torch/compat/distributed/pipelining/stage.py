@@ -29,7 +29,12 @@ CONSTANT = "stage {index}: there is nothing to differentiate: no output of micro
 
 
 class PipeliningMetadataError(RuntimeError):
-    """A tensor between stages is not as it was said to be."""
+    """A tensor between stages is not as it was said to be.
+
+    >>> from torch.distributed.pipelining.stage import PipeliningMetadataError
+    >>> issubclass(PipeliningMetadataError, RuntimeError)
+    True
+    """
 
     __module__ = "torch.distributed.pipelining._utils"
 

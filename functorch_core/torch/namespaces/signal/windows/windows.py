@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from ....operators.fft.windows import cosine_sum, kaiser_bessel, triangle
-from ....operators.shape.data import finish
+from ....operators.fft import windows as _formulas
+from ....operators.shape.data import finish as _finish
 from ....tensors import types as _types
 
 SUPPORTED = ("float32", "float64")
@@ -25,7 +25,7 @@ def _window(name: str, M: int, sym: bool, formula: Callable, options):
     if dtype.numpy.name not in SUPPORTED:
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
     values = np.ones(1) if M == 1 else formula(M, M - 1 if sym else M)
-    return finish(np.asarray(values).astype(dtype.numpy), device, requires_grad)
+    return _finish(np.asarray(values).astype(dtype.numpy), device, requires_grad)
 
 
 def _cosine_sum(name: str, coefficients: tuple, doc: str):
@@ -33,7 +33,11 @@ def _cosine_sum(name: str, coefficients: tuple, doc: str):
 
     def window(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
         return _window(
-            name, M, sym, lambda n, period: cosine_sum(n, period, coefficients), (dtype, layout, device, requires_grad)
+            name,
+            M,
+            sym,
+            lambda n, period: _formulas.cosine_sum(n, period, coefficients),
+            (dtype, layout, device, requires_grad),
         )
 
     window.__name__ = window.__qualname__ = name
@@ -66,7 +70,11 @@ def general_cosine(M, *, a: Iterable, sym=True, dtype=None, layout=None, device=
     if not a:
         raise ValueError("Coefficients cannot be empty")
     return _window(
-        "general_cosine", M, sym, lambda n, period: cosine_sum(n, period, a), (dtype, layout, device, requires_grad)
+        "general_cosine",
+        M,
+        sym,
+        lambda n, period: _formulas.cosine_sum(n, period, a),
+        (dtype, layout, device, requires_grad),
     )
 
 
@@ -87,7 +95,7 @@ def bartlett(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad
     >>> torch.signal.windows.bartlett(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    return _window("bartlett", M, sym, triangle, (dtype, layout, device, requires_grad))
+    return _window("bartlett", M, sym, _formulas.triangle, (dtype, layout, device, requires_grad))
 
 
 def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
@@ -145,5 +153,9 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requ
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
     return _window(
-        "kaiser", M, sym, lambda n, period: kaiser_bessel(n, period, beta), (dtype, layout, device, requires_grad)
+        "kaiser",
+        M,
+        sym,
+        lambda n, period: _formulas.kaiser_bessel(n, period, beta),
+        (dtype, layout, device, requires_grad),
     )
