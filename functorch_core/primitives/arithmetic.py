@@ -334,6 +334,8 @@ def _imaginary_sign(x: Value, out: Value) -> Value:
 
 def _sqrt_lower(ctx: LowerContext, x: Operand) -> Operand:
     """XLA takes the wrong side of the branch cut for an imaginary part -0."""
+    if "dot" in ctx.root.features:
+        ctx.root.features.add("distance")
     out = ctx.op("stablehlo.sqrt", x, out=x.aval)
     return ctx.call(_imaginary_sign, x, out)[0] if x.aval.dtype in dt.COMPLEX else out
 

@@ -9,7 +9,7 @@ import pytest
 from functorch_core import xla
 from functorch_core.core.lowering import lower
 from functorch_core.core.trace import evaluate
-from functorch_core.primitives import dot_general
+from functorch_core.primitives import dot_general, sqrt
 from functorch_core.transforms.transpose import vjp
 
 from .check import check, compiled, graph_of
@@ -159,3 +159,15 @@ def test_errors():
 def test_lowers_for_cuda(dtype):
     x, y = some((2, 3), dtype), some((3, 4), dtype)
     xla.verify(lower(graph_of(lambda x, y: dot_general(x, y, contract=((1,), (0,))), [x, y]), "cuda").text)
+
+
+def test_roots_of_products_have_fusion_emitters():
+    def chosen(fun):
+        features = lower(graph_of(fun, [some((2, 2), "float32")])).features
+        return xla.choose_options(features)["xla_cpu_use_fusion_emitters"]
+
+    def product(x):
+        return dot_general(x, x, contract=((1,), (0,)))
+
+    assert chosen(lambda x: sqrt(product(x)))
+    assert not chosen(product) and not chosen(sqrt)

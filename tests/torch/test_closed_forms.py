@@ -231,6 +231,16 @@ def test_distances_to_oneself_and_to_odd_numbers():
     np.testing.assert_allclose(found, wanted, atol=3e-8)
 
 
+@pytest.mark.parametrize("left, right", (((40, 8), (33, 8)), ((30, 70), (64, 70)), ((3, 40, 16), (3, 26, 16))))
+def test_compiled_distances(left, right):
+    x, y = numbers(*left).astype("f"), numbers(*right, seed=1).astype("f")
+    x[..., 1, :], x[..., 2, 0], y[..., 3, 0], y[..., 5, :] = np.nan, np.inf, -np.inf, x[..., 0, :]
+    with engine.forced_tier("fused"):
+        found = ours.cdist(ours.tensor(x), ours.tensor(y)).numpy()
+    wanted = torch.cdist(torch.tensor(x), torch.tensor(y)).numpy()
+    np.testing.assert_allclose(found**2, wanted**2, rtol=1e-5, atol=1e-4)  # of equal points the roots are noise
+
+
 @pytest.mark.parametrize("mode", ("use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"))
 def test_distances_in_either_way(mode):
     agree(lambda t, x, y: t.cdist(x, y, compute_mode=mode), numbers(5, 3), numbers(30, 3, seed=1), second=False)
