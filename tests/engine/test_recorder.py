@@ -424,6 +424,22 @@ def test_each_turn_of_a_large_loop_is_a_program(before):
     assert engine.stats()["cut_recordings"] - cuts >= 5
 
 
+@pytest.mark.parametrize("size, expected", [(1 << 20, 1), (1 << 10, 0)])
+def test_what_ops_left_in_the_heap_goes_back_before_their_program_runs(monkeypatch, size, expected):
+    """It is in blocks that the program's temporary memory does not fit into."""
+    trimmed = []
+    x = fc.ones(size) * 0.5
+    x.block_until_ready()
+    for n in range(20):
+        y = x
+        for _ in range(20):
+            y = fc.exp(y * 0.5) - 1.0
+        y.block_until_ready()
+        if n == 0:  # what compiling leaves goes back, too: only what comes from here on counts
+            monkeypatch.setattr(programs.xla, "trim_memory", lambda: trimmed.append(True))
+    assert len(trimmed) == expected
+
+
 @pytest.mark.parametrize(
     "ids, wanted", [([1, 2, 3] * 10, 3), ([9, 8] + [1, 2] * 10, 2), (list(range(20)), 0), ([5] * 8, 1)]
 )
