@@ -46,6 +46,7 @@ DONATE_BYTES = 1 << 16  # smaller inputs are not worth a key of their own
 DIRECT = 0.4  # compiled at once if programs for its ops would cost this much of its price
 COPIES = 0.2  # of the time of a copy by NumPy, what a program takes for it; see Traits.compiled
 FAMILIAR = 4  # from this sighting on, what NumPy computes is one function (0.1 ms an op to make: long ones later)
+LEFT = 1 << 26  # bytes of results that ops run one by one leave in the heap, in blocks that do not suit their program
 SOON, MAX_SOON = 200, 6  # what would be compiled within 200 sightings is at the sixth: in a loop's first ten steps
 
 
@@ -408,6 +409,8 @@ def _join(plan: Plan, recording: Recording, live: tuple[int, ...], donated: tupl
     except Exception:
         plan.job = None  # after an interrupt it stays, to be waited for once more
         raise
+    if plan.schedule is not None and sum(value.aval.nbytes for value in recording.values) >= LEFT:
+        xla.trim_memory()
     plan.job = plan.schedule = plan.on_host = None
     plan.program = program
     _forget_old_programs()

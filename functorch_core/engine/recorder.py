@@ -31,14 +31,20 @@ from .value import InMemory, NoData, OnMesh, Unverified, Value, absent, from_num
 if TYPE_CHECKING:
     from .deferred import Chain, Recorded
 
-MAX_OPS = 1024  # a recording is cut here; see Recording.period
+MAX_OPS = 1024  # results; a recording is cut here, see `period`
+# The body of a loop that is a program of its own: so many results, of so many elements. Smaller ones are better off
+# together, as each program costs 30 us; of larger ones many would only be dearer to compile.
+BODY_RESULTS, BODY_ELEMENTS = 64, 1 << 18
+LOOK, LOOKS = 256, 8  # results after which a recording is searched for such a loop; how often, in vain
 SCALAR = -1 << 40  # marks a Python float operand in a signature; SCALAR - 1 an int
 _getframe = sys._getframe
 
 
 class _State(threading.local):
     recording: Recording | None = None
-    limit = MAX_OPS
+    limit = LOOK
+    looks = LOOKS
+    body: list[int] = []  # the units of the loop whose turns are programs of their own
     at_once: Function | None = None  # computes a call instead of recording it; see at_once
 
 
@@ -440,17 +446,41 @@ def _cut(recording: Recording) -> None:
         recording.flush("immediate mode")
         return
     with recording.lock:
-        if not recording.done:
-            _flush_period(recording)
+        if not recording.done and _is_at_its_end(recording):
+            count("cut_recordings")
+            recording.flush("the recording is long")
 
 
-def _flush_period(recording: Recording) -> None:
-    count("cut_recordings")
+def _is_at_its_end(recording: Recording) -> bool:
+    """Whether a recording is cut here, and where those after it are; if not, where this one is."""
     units = [unit for unit, _ in recording.calls()]
-    p = period([unit.id for unit in units])
-    results = sum(len(unit.out_avals) for unit in units[-p:]) if p else 1
-    _state.limit = MAX_OPS // results * results or MAX_OPS
-    recording.flush("the recording is long")
+    ids = [unit.id for unit in units]
+    if _is_rotation(ids, _state.body):
+        return True
+    p, recorded = period(ids), len(recording.values)
+    body = units[-p:] if p else []
+    results = sum(len(unit.out_avals) for unit in body)
+    if results >= BODY_RESULTS and sum(a.size for unit in body for a in unit.out_avals) >= BODY_ELEMENTS:
+        _state.body, _state.limit = ids[-p:], results
+        recording.limit = -(-recorded // results) * results  # at the end of a turn, if it began with one
+        return recorded >= min(recording.limit, MAX_OPS)
+    if recorded >= MAX_OPS // 2:  # no multiple of a shorter period is less
+        _state.limit = MAX_OPS // results * results if 0 < results <= MAX_OPS else MAX_OPS
+        return True
+    _state.looks -= 1
+    _state.body, _state.limit, recording.limit = [], LOOK if _state.looks > 0 else MAX_OPS, MAX_OPS
+    return False
+
+
+def _is_rotation(ids: list[int], body: list[int]) -> bool:
+    """Whether these are a loop's body, begun anywhere.
+
+    >>> _is_rotation([3, 1, 2], [1, 2, 3]), _is_rotation([3, 2, 1], [1, 2, 3]), _is_rotation([], [])
+    (True, False, False)
+    """
+    if len(ids) != len(body) or not ids:
+        return False
+    return any(ids == [*body[i:], *body[:i]] for i, first in enumerate(body) if first == ids[0])
 
 
 def period(ids: Sequence[int]) -> int:

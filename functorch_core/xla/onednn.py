@@ -343,8 +343,7 @@ class _Convolving(Calls):
     def job(self) -> Job:
         """The job, on operands and result in the convolution's order."""
         described = {name: self._described(name) for name in ("src", "weights", "dst")}
-        chosen = {name: md if self._is_channels_last(name) else self._any(name) for name, md in described.items()}
-        primitive_desc = self._primitive_desc(chosen)
+        primitive_desc = self._primitive_desc({name: self._chosen(name, md) for name, md in described.items()})
         memories = [self.memory(described[name]) for name in self.convolution.arrays]
         arrays = self.placed_later(memories)
         arguments: list[tuple[int, _P]] = []
@@ -370,6 +369,21 @@ class _Convolving(Calls):
         return self.desc(
             "memory_desc_create_with_tag", getattr(self.convolution, name), _TAG_ANY, self.convolution.dtype
         )
+
+    def _chosen(self, name: str, described: _P) -> _P:
+        """The descriptor of an array as the primitive is to have it.
+
+        Of a convolution with groups, where one of src and dst lies channels last, the other is brought into that order:
+        left to choose, oneDNN takes 1.8 ms for a depthwise one, 3 x 3, stride 2, of 16 x 96 x 32 x 32, which takes it
+        0.1 if both lie so.
+        """
+        if self._is_channels_last(name):
+            return described
+        dims, grouped = getattr(self.convolution, name), len(self.convolution.weights) > len(self.convolution.src)
+        if name == "weights" or not grouped or not any(map(self._is_channels_last, ("src", "dst"))):
+            return self._any(name)
+        strides = strides_of(dims, (0, *range(2, len(dims)), 1))
+        return self.desc("memory_desc_create_with_strides", dims, ints(strides), self.convolution.dtype)
 
     def _is_channels_last(self, name: str) -> bool:
         """Whether an array is one that oneDNN is quick on as it is. A kernel never is."""

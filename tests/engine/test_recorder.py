@@ -65,7 +65,7 @@ def test_when_such_a_function_fails_its_ops_are_run_one_by_one(monkeypatch):
         raise FloatingPointError
 
     x = vector(1, 2)
-    for _ in range(8):
+    for _ in range(16):
         np.testing.assert_array_equal(np.asarray(x + x), [2, 4])
     monkeypatch.setattr(op_by_op.quiet, "call", fail)
     np.testing.assert_array_equal(np.asarray(x + x), [2, 4])
@@ -389,6 +389,55 @@ def test_a_loop_behind_something_else_is_cut_at_its_period():
         x = (x * 0.5 + 1.0) - 0.25
     assert recorder._state.limit == recorder.MAX_OPS // 3 * 3
     np.testing.assert_allclose(np.asarray(x), [1.5, 1.5], rtol=1e-5)
+
+
+@pytest.mark.parametrize("before", [0, 100])  # ops in front of the loop: its turns are cut in their middle then
+def test_each_turn_of_a_large_loop_is_a_program(before):
+    """Several in one would be dear to compile, and each number of them that is read one more."""
+    from functorch_core.engine import recorder
+
+    def turn(x, roll):
+        for n in range(1, 33):
+            x = roll(x, n) * 0.5 + 1.0
+        return x
+
+    def loop():
+        y = vector(1, 2)
+        for n in range(before):
+            y = y + n
+        ours = fc.asarray(start)
+        for _ in range(16):
+            ours = turn(ours, fc.roll)
+        seen.append((np.asarray(ours), recorder._state.limit, len(recorder._state.body)))
+
+    start, seen = np.random.default_rng(0).standard_normal(4096).astype(np.float32), []
+    cuts = engine.stats()["cut_recordings"]
+    thread = threading.Thread(target=loop)  # its own recordings, of which none was searched for a loop yet
+    thread.start()
+    thread.join()
+    ((ours, limit, body),) = seen
+    theirs = start
+    for _ in range(16):
+        theirs = turn(theirs, np.roll)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    assert limit < recorder.MAX_OPS // 2 and body
+    assert engine.stats()["cut_recordings"] - cuts >= 5
+
+
+@pytest.mark.parametrize("size, expected", [(1 << 20, 1), (1 << 10, 0)])
+def test_what_ops_left_in_the_heap_goes_back_before_their_program_runs(monkeypatch, size, expected):
+    """It is in blocks that the program's temporary memory does not fit into."""
+    trimmed = []
+    x = fc.ones(size) * 0.5
+    x.block_until_ready()
+    for n in range(20):
+        y = x
+        for _ in range(20):
+            y = fc.exp(y * 0.5) - 1.0
+        y.block_until_ready()
+        if n == 0:  # what compiling leaves goes back, too: only what comes from here on counts
+            monkeypatch.setattr(programs.xla, "trim_memory", lambda: trimmed.append(True))
+    assert len(trimmed) == expected
 
 
 @pytest.mark.parametrize(

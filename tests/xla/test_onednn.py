@@ -91,6 +91,30 @@ def test_wrong_arrays_never_reach_it():
         onednn.run(convolution(), x, w, out)
 
 
+@pytest.mark.parametrize("kind", onednn.KINDS)
+@pytest.mark.parametrize("orders", [("src",), ("dst",), ()])  # what lies channels last; the other does not
+def test_depthwise_convolutions_of_arrays_in_different_orders(kind, orders):
+    """They are as exact as those of two arrays in one order: PyTorch's numbers."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    shapes = {"src": (2, 16, 9, 9), "weights": (16, 1, 1, 3, 3), "dst": (2, 16, 5, 5)}
+    numbers = {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
+    lies = {name: (0, 2, 3, 1) if name in orders else tuple(range(len(shape))) for name, shape in shapes.items()}
+    strides = [onednn.strides_of(shapes[name], lies[name]) for name in shapes]
+    described = onednn.Convolution(kind, "float32", *shapes.values(), *strides, (2, 2), (1, 1), (1, 1), (1, 1))
+    *operands, result = described.arrays
+    memory = [np.ascontiguousarray(numbers[name].transpose(lies[name])) for name in operands]
+    out = np.empty([shapes[result][d] for d in lies[result]], np.float32)
+    onednn.run(described, *memory, out)
+    out = out.transpose(np.argsort(lies[result]))
+    x, w, ct = map(torch.tensor, (numbers["src"], numbers["weights"][:, 0], numbers["dst"]))
+    x.requires_grad_(), w.requires_grad_()
+    y = torch.nn.functional.conv2d(x, w, stride=2, padding=1, groups=16)
+    y.backward(ct)
+    expected = {"forward": y.detach(), "data": x.grad, "weights": w.grad[:, None]}[kind]
+    np.testing.assert_allclose(out, expected.numpy(), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("special", (np.nan, np.inf, -np.inf, 1e-42, 3e38))
 def test_special_numbers(special):
     x, w = arrays()
