@@ -72,6 +72,7 @@ class Signature:
         "noted",
         "mesh",
         "why",
+        "waits",
     )
 
     def __init__(self, traced, in_tree: tree.PyTreeDef, kinds: Sequence, donate: Sequence[int], name: str):
@@ -85,6 +86,7 @@ class Signature:
         self.program = self.device = None
         self.elsewhere: dict[object, Signature] = {}  # the same graph for other devices
         self.calls = 0  # that were not known
+        self.waits = False  # whether calls end before its results are there
         self.why = f"first call of jit({name}) with these avals"
         self.noted: list = []  # tensors it closes over, whose numbers are in the graph: (tensor, its value)
 
@@ -94,7 +96,7 @@ class Signature:
             return self
         if device not in self.elsewhere:
             other = self.elsewhere[device] = copy.copy(self)
-            other.program, other.device, other.calls, other.elsewhere = None, device, 0, {}
+            other.program, other.device, other.calls, other.elsewhere, other.waits = None, device, 0, {}, False
             other.why = f"first call of jit({self.name}) with data on {device}"
         return self.elsewhere[device]
 

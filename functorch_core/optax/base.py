@@ -7,6 +7,12 @@ from typing import Any, NamedTuple
 
 import functorch_core as fc
 
+# What annotations name: trees of arrays, and functions of them.
+Params = Updates = OptState = Any
+Schedule = Callable[[Any], Any]  # of the count of steps
+ScalarOrSchedule = float | Schedule
+TransformInitFn = TransformUpdateFn = TransformUpdateExtraArgsFn = Callable[..., Any]
+
 NO_PARAMS = "{name}: update() needs the parameters: optimizer.update(grads, state, params); it was called without them."
 
 
@@ -98,6 +104,47 @@ def global_norm(updates):
     Array(5., dtype=float32)
     """
     return fc.sqrt(sum((fc.sum(squared(x)) for x in fc.tree.leaves(updates)), start=0.0))
+
+
+def safe_norm(x, min_norm, ord=None, axis=None, keepdims: bool = False):
+    """The norm, or min_norm if it is less: then its gradient is zero, also where x is.
+
+    >>> import functorch_core as fc
+    >>> from functorch_core import optax
+    >>> fc.grad(lambda x: optax.safe_norm(x, 1e-3))(fc.zeros(2))
+    Array([0., 0.], dtype=float32)
+    """
+    x = fc.asarray(x)
+
+    def norm(x, keepdims):
+        return fc.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
+
+    elsewhere = fc.where(norm(x, True) <= min_norm, fc.ones_like(x), x)  # no gradient of a root at 0
+    return fc.where(norm(x, keepdims) <= min_norm, min_norm, norm(elsewhere, keepdims))
+
+
+def safe_root_mean_squares(x, min_rms):
+    """The root of the mean of |x|**2, or min_rms if it is less: then its gradient is zero, also where x is."""
+    mean = fc.mean(squared(fc.asarray(x)))
+    small = fc.sqrt(mean) <= min_rms
+    return fc.where(small, min_rms, fc.sqrt(fc.where(small, fc.ones_like(mean), mean)))
+
+
+def scale_gradient(inputs, scale):
+    """The inputs, whose gradients are multiplied by scale.
+
+    >>> import functorch_core as fc
+    >>> from functorch_core import optax
+    >>> fc.grad(lambda x: optax.scale_gradient(x, 0.5) ** 2)(fc.asarray(3.))
+    Array(3., dtype=float32)
+    """
+
+    @fc.custom_vjp
+    def through(x):
+        return x
+
+    through.defvjp(lambda x: (x, None), lambda _, ct: (fc.tree.map(lambda g: g * scale, ct),))
+    return through(inputs)
 
 
 def squared(x):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import functorch_core as fc
 
 from .base import GradientTransformation, global_norm, like, required, squared, stateless, stateless_with_tree_map
@@ -70,3 +72,13 @@ def per_example_global_norm_clip(grads, l2_norm_clip):
     factors = fc.minimum(l2_norm_clip / fc.maximum(norms, 1e-38), 1.0)
     total = [fc.tensordot(factors.astype(g.dtype), g, axes=1) for g in leaves]
     return structure.unflatten(total), fc.sum(norms > l2_norm_clip)
+
+
+def per_example_layer_norm_clip(grads, global_l2_norm_clip, uniform: bool = True):
+    """per_example_global_norm_clip of each leaf by itself, and a count for each: their norms together are
+    global_l2_norm_clip at most, shared equally, or by the roots of their sizes if not `uniform`."""
+    leaves, structure = fc.tree.flatten(grads)
+    sizes = [1 if uniform else g.size // g.shape[0] for g in leaves]
+    limits = [global_l2_norm_clip * math.sqrt(size / sum(sizes)) for size in sizes]
+    found = [per_example_global_norm_clip(g, limit) for g, limit in zip(leaves, limits)]
+    return structure.unflatten([total for total, _ in found]), structure.unflatten([count for _, count in found])

@@ -29,6 +29,7 @@ from .transforms import (
     scale_by_optimistic_gradient,
     scale_by_polyak,
     scale_by_sign,
+    scale_by_sm3,
     scale_by_trust_ratio,
     scale_by_yogi,
 )
@@ -217,6 +218,11 @@ def rprop(learning_rate, eta_minus=0.5, eta_plus=1.2, min_step_size=1e-6, max_st
     return chain(scale_by_rprop(learning_rate, eta_minus, eta_plus, min_step_size, max_step_size), scale(-1.0))
 
 
+def sm3(learning_rate, momentum=0.9) -> GradientTransformation:
+    """Adagrad in little memory: a number for each row and column (Anil et al. 2019)."""
+    return chain(scale_by_sm3(momentum), scale(-learning_rate))
+
+
 def sign_sgd(learning_rate) -> GradientTransformation:
     """The signs of gradients (Bernstein et al. 2018)."""
     return chain(scale_by_sign(), scale_by_learning_rate(learning_rate))
@@ -316,5 +322,6 @@ __all__ = [
     "sgd",
     "sign_sgd",
     "signum",
+    "sm3",
     "yogi",
 ]

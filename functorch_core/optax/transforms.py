@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any, NamedTuple
 
 import functorch_core as fc
@@ -441,3 +443,37 @@ def apply_every(k: int = 1) -> GradientTransformation:
         return found, ApplyEvery((state.count + 1) % k, total)
 
     return GradientTransformation(lambda params: ApplyEvery(no_count(), _zeros(params)), update)
+
+
+class ScaleBySM3State(NamedTuple):
+    """The momentum, and for each leaf the largest accumulator of each index of each dimension."""
+
+    mu: Any
+    nu: Any
+
+
+def scale_by_sm3(b1=0.9, b2=1.0, eps=1e-8) -> GradientTransformation:
+    """Updates by SM3: Adagrad that keeps numbers for rows and columns, not for elements (Anil et al. 2019)."""
+
+    def kept(d, x):
+        """A leaf's dimension d, the others summarized by their largest."""
+        return fc.max(x, axis=tuple(k for k in range(x.ndim) if k != d), keepdims=True)
+
+    def accumulated(g, nu):
+        least = functools.reduce(fc.minimum, nu, fc.full_like(nu[0], math.inf)) if nu else 0.0
+        return b2 * least + (1 if b2 == 1.0 else 1 - b2) * squared(g)
+
+    def update(updates, state, params=None):
+        leaves, structure = fc.tree.flatten(updates)
+        sums = [accumulated(g, nu) for g, nu in zip(leaves, structure.flatten_up_to(state.nu))]
+        scaled = [g * fc.where(s > 0, fc.rsqrt(s + eps), 0.0) for g, s in zip(leaves, sums)]
+        mu = update_moment(structure.unflatten(scaled), state.mu, b1)
+        nu = structure.unflatten([[kept(d, s) for d in range(s.ndim)] for s in sums])
+        return mu, ScaleBySM3State(mu, nu)
+
+    def init(params):
+        return ScaleBySM3State(
+            _zeros(params), fc.tree.map(lambda p: [kept(d, fc.zeros_like(p)) for d in range(p.ndim)], params)
+        )
+
+    return GradientTransformation(init, update)

@@ -20,6 +20,7 @@ from .buffers import (
     live_buffers,
     put,
     putter,
+    shared,
     to_dlpack,
     to_numpy,
 )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import OrderedDict, namedtuple
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -361,3 +365,82 @@ def test_known_calls_name_what_fails():
         equal(g(kept, A), (A + A, B))
     with pytest.raises(RuntimeError, match="donated"):
         g(kept, A)
+
+
+def test_what_is_written_to_an_argument_after_the_call_changes_nothing():
+    f = fc.jit(lambda x, n: {"sum": x + n, "x": x * 1})
+    x = np.zeros(3, np.float32)
+    results = []
+    for i in range(12):
+        x[:] = i
+        results.append(f(x, n=float(i)))
+    x[:] = -1
+    for i, r in enumerate(results):
+        assert r["sum"].tolist() == [2.0 * i] * 3 and r["x"].tolist() == [i] * 3
+
+
+def test_arguments_of_the_host_that_are_results():
+    f = fc.jit(lambda x, n: (x, n, x + n))
+    x = np.zeros(2, np.float32)
+    results = []
+    for i in range(6):
+        x[:] = i
+        results.append(f(x, i + 0.5))
+    for i, (same, number, total) in enumerate(results):
+        assert same.tolist() == [i, i] and float(number) == i + 0.5 and total.tolist() == [2 * i + 0.5] * 2
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda i: np.arange(12, dtype=np.int32).reshape(3, 4).T[::-1] * i,
+        lambda i: np.full((2, 2), i, fc.bfloat16),
+        lambda i: np.float64(i),
+        lambda i: i % 2 == 0,
+        lambda i: i + 1j,
+        lambda i: i - (i == 4) * 2**62 * 2,
+        lambda i: np.full((300, 300), i),
+        lambda i: np.zeros((0, 3)),
+    ],
+)
+def test_arguments_of_the_host_of_many_kinds(make):
+    f = fc.jit(lambda x: x + x)
+    for i in range(7):
+        np.testing.assert_array_equal(np.asarray(f(make(i))), np.asarray(fc.asarray(make(i)) + fc.asarray(make(i))))
+
+
+def test_a_number_that_does_not_fit_raises_in_a_known_call():
+    f = fc.jit(lambda x: x * 2)
+    for i in range(4):
+        f(i)
+    with pytest.raises(OverflowError):
+        f(2**64)
+    assert int(f(7)) == 14
+
+
+def test_threads_share_a_function_of_numpy_arrays():
+    f = fc.jit(lambda x, n: fc.sin(x) * 0 + x + n)
+
+    def work(k):
+        x = np.empty(50, np.float32)
+        for i in range(200):
+            x[:] = k
+            assert set(f(x, i).tolist()) == {k + i}
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+
+
+def test_a_program_that_still_runs_when_its_call_ends_keeps_its_arguments():
+    """In a process of its own, whose client is asynchronous."""
+    program = """
+import numpy as np, functorch_core as fc
+f = fc.jit(lambda x, n: (fc.fori_loop(0, 300, lambda i, a: fc.sin(a) + n, fc.zeros((64, 64)) + x[0]) * 0 + x[0]).sum())
+x, found = np.zeros(4, np.float32), []
+for i in range(40):
+    x[:] = i
+    found.append(f(x, float(i)))
+assert [float(r) for r in found] == [4096.0 * i for i in range(40)], found
+"""
+    env = {**os.environ, "FUNCTORCH_CPU_ASYNC": "1"}
+    subprocess.run([sys.executable, "-c", program], check=True, env=env, timeout=100)

@@ -82,6 +82,9 @@ optax.optimistic_gradient_descent(0.1)
 optax.optimistic_gradient_descent(0.1, alpha=0.7, beta=0.4)
 optax.optimistic_adam_v2(0.1)
 optax.optimistic_adam_v2(0.1, alpha=0.5, beta=0.3, nesterov=False)
+optax.sm3(0.1)
+optax.sm3(0.1, momentum=0.5)
+optax.chain(optax.scale_by_sm3(0.8, 0.9, 1e-3), optax.scale(-0.1))
 optax.chain(optax.clip(0.5), optax.sgd(0.1))
 optax.chain(optax.clip_by_global_norm(1.0), optax.sgd(0.1))
 optax.chain(optax.clip_by_global_norm(100.0), optax.sgd(0.1))
@@ -177,6 +180,19 @@ optax.global_norm({"a": x, "b": (y, p)})
 optax.incremental_update(x, y, 0.1)
 optax.periodic_update(x, y, 4, 2)
 optax.per_example_global_norm_clip([x, y], 1.5)[0][1]
+optax.per_example_layer_norm_clip([x, y[:, :2]], 1.5)[0][1]
+optax.per_example_layer_norm_clip([x, y[:, :2]], 1.5, uniform=False)[0][1]
+optax.per_example_layer_norm_clip([x, y[:, :2]], 2.5, uniform=False)[1][0]
+optax.safe_norm(x, 0.1)
+optax.safe_norm(x, 2.0, axis=1)
+optax.safe_norm(x, 2.0, ord=1, axis=0, keepdims=True)
+optax.safe_root_mean_squares(x, 0.1)
+optax.safe_root_mean_squares(x, 10.0)
+jax.grad(lambda x: optax.safe_norm(x, 0.1))(x)
+jax.grad(lambda x: optax.safe_norm(x, 2.0, axis=1).sum())(x.at[0].set(0.0))
+jax.grad(lambda x: optax.safe_root_mean_squares(x, 0.1))(x)
+jax.grad(lambda x: optax.safe_root_mean_squares(x, 0.1))(0 * x)
+jax.grad(lambda t: (optax.scale_gradient(t, 0.3)["a"] ** 2).sum())({"a": x})["a"]
 """.strip().splitlines()
 
 
