@@ -53,6 +53,7 @@ def test_arrays_over_the_devices_of_two_processes():
         ("placements.py", 2),
         ("pipelines.py", 2),
         ("older_wrapper.py", 2),
+        ("calls.py", 2),
         ("two_dimensions.py", 4),
     ],
 )
