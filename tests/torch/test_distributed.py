@@ -54,6 +54,7 @@ def test_arrays_over_the_devices_of_two_processes():
         ("pipelines.py", 2),
         ("older_wrapper.py", 2),
         ("calls.py", 2),
+        ("attention.py", 2),
         ("two_dimensions.py", 4),
     ],
 )
