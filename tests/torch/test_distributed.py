@@ -1,6 +1,7 @@
 """torch.distributed with real processes, started as torchrun starts them, and in one process."""
 
 import copy
+import functools
 import io
 import os
 import pickle
@@ -46,7 +47,16 @@ def test_arrays_over_the_devices_of_two_processes():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "program, n", [("algorithms.py", 2), ("placements.py", 2), ("pipelines.py", 2), ("two_dimensions.py", 4)]
+    "program, n",
+    [
+        ("algorithms.py", 2),
+        ("placements.py", 2),
+        ("pipelines.py", 2),
+        ("older_wrapper.py", 2),
+        ("calls.py", 2),
+        ("attention.py", 2),
+        ("two_dimensions.py", 4),
+    ],
 )
 def test_training_of_several_processes_is_that_of_one(program, n):
     done = launch(program, n=n)
@@ -156,6 +166,47 @@ def test_debug_levels_of_the_environment(monkeypatch):
     with pytest.raises(RuntimeError, match="must be OFF, INFO, or DETAIL"):
         dist.set_debug_level_from_env()
     dist.set_debug_level(dist.DebugLevel.OFF)
+
+
+@pytest.mark.usefixtures("alone")
+def test_which_modules_the_older_wrapper_wraps():
+    fsdp, nn = dist.fsdp, torch.nn
+
+    def wrapped(policy, **options):
+        net = nn.Sequential(nn.Linear(4, 8), nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 2)), nn.Linear(8, 2))
+        model = fsdp.FullyShardedDataParallel(net, auto_wrap_policy=policy, **options)
+        names = [name.replace("_fsdp_wrapped_module", "*") for name, m in model.named_modules()]
+        return [name.removesuffix(".*").removeprefix("*.") for name in names if name.endswith(".*")]
+
+    sizes = functools.partial(fsdp.wrap.size_based_auto_wrap_policy, min_num_params=50)
+    assert wrapped(sizes) == ["1.0"]
+    assert wrapped(fsdp.wrap.ModuleWrapPolicy([nn.Linear])) == ["0", "1.0", "1.1", "2"]
+    assert wrapped(fsdp.wrap.always_wrap_policy) == ["0", "1", "1.*.0", "1.*.1", "2"]
+    chosen = fsdp.wrap.CustomPolicy(
+        lambda m: {"sharding_strategy": fsdp.ShardingStrategy.NO_SHARD} if type(m) is nn.Linear else False
+    )
+    assert wrapped(chosen, ignored_states=[nn.ReLU()]) == ["0", "1.0", "1.1", "2"]
+    with pytest.raises(ValueError, match="should return False/True or a kwarg dict"):
+        wrapped(fsdp.wrap.CustomPolicy(lambda m: None))
+    with pytest.raises(RuntimeError, match="Expected state_dict_config of type .*FullStateDictConfig"):
+        model = fsdp.FullyShardedDataParallel(nn.Linear(2, 2))
+        full = fsdp.StateDictType.FULL_STATE_DICT
+        fsdp.FullyShardedDataParallel.set_state_dict_type(model, full, fsdp.LocalStateDictConfig())
+
+
+@pytest.mark.usefixtures("alone")
+def test_the_older_wrapper_leaves_out_what_is_ignored():
+    fsdp, nn = dist.fsdp, torch.nn
+    net = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2))
+    model = fsdp.FullyShardedDataParallel(net, ignored_modules=[net[1]])
+    kinds = [isinstance(p, dist.tensor.DTensor) for p in model.parameters()]
+    assert kinds == [True, True, False, False]
+    model(torch.ones(1, 4)).sum().backward()
+    assert torch.equal(model[1].bias.grad, torch.ones(2))
+    with torch.device("meta"):
+        later = nn.Linear(4, 2)
+    made = fsdp.FullyShardedDataParallel(later, param_init_fn=lambda m: m.to_empty(device="cpu") and None)
+    assert not made.weight.is_meta and made.weight.placements
 
 
 @pytest.mark.usefixtures("alone")

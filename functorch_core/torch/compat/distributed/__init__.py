@@ -92,6 +92,7 @@ __getattr__ = _missing.getter(
         "nn",
         "optim",
         "pipelining",
+        "rpc",
         "run",
         "stores",
         "tensor",

@@ -194,7 +194,11 @@ class _World:
     runtime: processes.Runtime | None = None
     mailbox: Mailbox | None = None
     store: Store | None = None
+    address = ""  # of the runtime
     n_groups = 0
+
+    def __init__(self):
+        self.meetings: dict[str, TCPStore] = {}  # stores at addresses of env:// and tcp://, where rpc came first
 
 
 _world = _World()
@@ -258,6 +262,7 @@ def init_process_group(
     if world_size > 1:
         address = _address(init_method or "env://", store, rank, seconds)
         try:
+            _world.address = address
             _world.runtime = processes.join(address, rank, world_size, seconds)
             _world.runtime.devices()
         except ExecutionError as error:
@@ -274,18 +279,27 @@ def _from_environment(name: str, given: int, alone: int) -> int:
     return int(os.environ.get(name, alone))
 
 
+def place_of(init_method: str) -> str:
+    """The host:port that env:// and tcp:// say; "" of others."""
+    scheme, _, rest = init_method.partition("://")
+    if scheme == "tcp":
+        return rest.partition("?")[0]
+    if scheme != "env":
+        return ""
+    for name in ("MASTER_ADDR", "MASTER_PORT"):
+        if name not in os.environ:
+            raise ValueError(NOT_IN_ENVIRONMENT.format(name=name))
+    return f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+
+
 def _address(init_method: str, store: Store | None, rank: int, seconds: float) -> str:
     """host:port of the runtime's service, which is the process of rank 0's."""
-    scheme, _, rest = init_method.partition("://")
-    if store is None and scheme == "env":
-        for name in ("MASTER_ADDR", "MASTER_PORT"):
-            if name not in os.environ:
-                raise ValueError(NOT_IN_ENVIRONMENT.format(name=name))
-        return f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
-    if store is None and scheme == "tcp":
-        return rest.partition("?")[0]
-    if store is None and scheme == "file":
-        store = FileStore(rest.partition("?")[0])
+    place = "" if store is not None else place_of(init_method)
+    store = store or _world.meetings.get(place)
+    if place and store is None:
+        return place
+    if store is None and init_method.startswith("file://"):
+        store = FileStore(init_method.removeprefix("file://").partition("?")[0])
     if store is None:
         raise ValueError(f"init_process_group: init_method={init_method!r}; there are env://, tcp:// and file://")
     if rank == 0:

@@ -101,12 +101,12 @@ class StoreClient:
         return self._ask("names")
 
 
-def connect(host: str, port: int, timeout: float) -> Connection:
+def connect(host: str, port: int, timeout: float, key: bytes = KEY) -> Connection:
     """A connection to a port, tried until the timeout (seconds)."""
     end = time.monotonic() + timeout
     while True:
         try:
-            return Client((host, port), authkey=KEY)
+            return Client((host, port), authkey=key)
         except (ConnectionError, OSError):
             if time.monotonic() > end:
                 raise

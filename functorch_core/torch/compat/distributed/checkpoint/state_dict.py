@@ -17,7 +17,7 @@ from .. import collectives
 from ..group import default, is_initialized
 from ..tensor.api import distribute_tensor, is_distributed
 
-WRAPPERS = ("module.", "_orig_mod.")
+WRAPPERS = ("module.", "_orig_mod.", "_fsdp_wrapped_module.")
 NOT_OURS = "get_state_dict: the optimizer has a parameter that the model has not"
 UNKNOWN = "set_optimizer_state_dict: the state has no parameter {name!r}"
 
@@ -197,25 +197,31 @@ def set_optimizer_state_dict(
     """
     options = options or StateDictOptions()
     given = _sent(optim_state_dict, options)
-    names = {id(p): _plain(name) for name, p in model.named_parameters()}
     for optimizer in _listed(optimizers):
-        _begin(optimizer)
-        read = _flat_reader(given) if options.flatten_optimizer_state_dict else _reader(given)
-        state, groups, number = {}, [], 0
-        for group in optimizer.param_groups:
-            members = [names[id(p)] for p in group["params"]]
-            for i, (p, name) in enumerate(zip(group["params"], members), number):
-                kept = optimizer.state.get(p, {})
-                found = read(name, kept, group)
-                if kept and found is None and options.strict:
-                    raise KeyError(UNKNOWN.format(name=name))
-                if found is not None:
-                    state[i] = {k: _like(v, kept.get(k)) for k, v in found[0].items()}
-            own = read(members[0], {}, group) if members else None
-            options_of = {} if own is None else {k: v for k, v in own[1].items() if k in group}
-            groups.append({**group, **options_of, "params": list(range(number, number + len(members)))})
-            number += len(members)
-        optimizer.load_state_dict({"state": state, "param_groups": groups})
+        optimizer.load_state_dict(_by_number(model, optimizer, given, options))
+
+
+def _by_number(model, optimizer, given: Mapping[str, Any], options: StateDictOptions) -> dict[str, Any]:
+    """What load_state_dict of an optimizer takes, of a state by the names of parameters."""
+    names = {id(p): _plain(name) for name, p in model.named_parameters()}
+    _begin(optimizer)
+    read = _flat_reader(given) if options.flatten_optimizer_state_dict else _reader(given)
+    state: dict[int, dict] = {}
+    groups, number = [], 0
+    for group in optimizer.param_groups:
+        members = [names[id(p)] for p in group["params"]]
+        for i, (p, name) in enumerate(zip(group["params"], members), number):
+            kept = optimizer.state.get(p, {})
+            found = read(name, kept, group)
+            if kept and found is None and options.strict:
+                raise KeyError(UNKNOWN.format(name=name))
+            if found is not None:
+                state[i] = {k: _like(v, kept.get(k)) for k, v in found[0].items()}
+        own = read(members[0], {}, group) if members else None
+        options_of = {} if own is None else {k: v for k, v in own[1].items() if k in group}
+        groups.append({**group, **options_of, "params": list(range(number, number + len(members)))})
+        number += len(members)
+    return {"state": state, "param_groups": groups}
 
 
 Reader = Callable[[str, Mapping, Mapping], tuple[dict, dict] | None]

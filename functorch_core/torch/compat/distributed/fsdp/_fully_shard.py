@@ -313,8 +313,9 @@ class FSDPModule:
 
 def _groups(module, recurse: bool = True) -> Iterator[_Group]:
     for part in module.modules() if recurse else [module]:
-        if isinstance(part, FSDPModule):
-            yield part._fsdp_group
+        group = part.__dict__.get("_fsdp_group")
+        if group is not None:
+            yield group
 
 
 def fully_shard(
@@ -349,19 +350,26 @@ def fully_shard(
     if isinstance(offload_policy, CPUOffloadPolicy) and mesh.device_type != "cpu":
         raise NotImplementedError(OFFLOAD.format(device=mesh.device_type))
     group = _Group(mesh, mp_policy, True if reshard_after_forward is None else bool(reshard_after_forward))
-    taken = {id(p) for m in modules for g in _groups(m) for p in g.sharded} | {id(p) for p in ignored_params or ()}
+    _take(group, modules, lambda p: _divided(p, mesh, shard_placement_fn), ignored_params or ())
+    for m in modules:
+        cls = type(m)
+        m.__class__ = type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__})
+        _hook(m, group)
+    return module
+
+
+def _take(group: _Group, modules: list, divided: Callable[[Tensor], Tensor], ignored):
+    """Divide the parameters of modules that no group has, nor is to have."""
+    taken = {id(p) for m in modules for g in _groups(m) for p in g.sharded} | {id(p) for p in ignored}
     made: dict[int, Tensor] = {}  # parameters that are shared stay so
     for part in (inner for m in modules for inner in m.modules()):
         for name, p in list(part._parameters.items()):
             if p is None or id(p) in taken:
                 continue
             if id(p) not in made:
-                made[id(p)] = _divided(p, mesh, shard_placement_fn)
+                made[id(p)] = divided(p)
             part.register_parameter(name, made[id(p)])
             group.add(part, name, made[id(p)])
-    for m in modules:
-        _hook(m, group)
-    return module
 
 
 def _whole_world() -> DeviceMesh:
@@ -381,10 +389,8 @@ def _divided(p: Tensor, mesh: DeviceMesh, shard_placement_fn: Callable | None) -
 
 
 def _hook(module, group: _Group):
-    module._fsdp_group = group
-    cls = type(module)
-    module.__class__ = type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__})
-    forward, policy = module.forward, group.policy
+    """Let a module have whole parameters while it computes."""
+    module._fsdp_group, forward = group, module.forward
 
     @functools.wraps(forward)
     def computed(*args, **kwargs):
@@ -395,6 +401,7 @@ def _hook(module, group: _Group):
 
     def enter(module, args, kwargs):
         group.unshard()
+        policy = group.policy
         if policy.param_dtype is None or not policy.cast_forward_inputs:
             return None
         return tree_map(lambda x: _cast(x, policy.param_dtype), (args, kwargs))
@@ -402,7 +409,8 @@ def _hook(module, group: _Group):
     def leave(module, args, out):
         if group.reshard_after_forward:
             group.reshard()
-        return out if policy.output_dtype is None else tree_map(lambda x: _cast(x, policy.output_dtype), out)
+        wanted = group.policy.output_dtype
+        return out if wanted is None else tree_map(lambda x: _cast(x, wanted), out)
 
     module.forward = computed
     module.register_forward_pre_hook(enter, prepend=True, with_kwargs=True)
