@@ -31,6 +31,15 @@ CALLS = {
         *(x.to("cpu"), x.to(lib.float32), x.to(lib.device("cpu")), x.float(), x.long(), x.t().contiguous()),
         *(x.clone(), x.t().clone(), x[1:].clone(), x.contiguous(), x.to(lib.float64), x.double(), x.T),
     ),
+    "conversions of parts": lambda lib, x: (
+        *(x[:, :1].double(), x.T.long(), x[1:].to(lib.float64), x.unsqueeze(1).half(), x[:, None].to(lib.int32)),
+        *(x.to(lib.complex64).to(lib.complex128), x.expand(2, 3, 3).double(), x.bool().float()),
+    ),
+    "in place": lambda lib, x: (
+        *(x.detach().clone().zero_(), x.detach().long().zero_(), x.clone().zero_(), x.detach().T.clone().zero_()),
+        *(x.detach().clone()[1].zero_(), x.detach().clone().add_(x.detach()), x.detach().clone().clamp_(0, 1)),
+        *(x.detach().clone().neg_(), x.clone().mul_(2.5)),
+    ),
     "what is no number": lambda lib, x: x.masked_fill(x > 1, math.nan),
     "static float": lambda lib, x: lib.nn.functional.layer_norm(x, (3,), x[0], None, 1e-3),
     "operators": lambda lib, x: (x * 2.5, x * x, x + x.detach(), x.detach() / x, x - 1, x * 7, 3 - x),
