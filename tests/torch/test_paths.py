@@ -33,7 +33,7 @@ CALLS = {
     ),
     "conversions of parts": lambda lib, x: (
         *(x[:, :1].double(), x.T.long(), x[1:].to(lib.float64), x.unsqueeze(1).half(), x[:, None].to(lib.int32)),
-        *(x.to(lib.complex64).to(lib.complex128), x.expand(2, 3, 3).double(), x.bool().float()),
+        *(x.to(lib.complex64).to(lib.complex128).real, x.expand(2, 3, 3).double(), x.bool().float()),
     ),
     "in place": lambda lib, x: (
         *(x.detach().clone().zero_(), x.detach().long().zero_(), x.clone().zero_(), x.detach().T.clone().zero_()),

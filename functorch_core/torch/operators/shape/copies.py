@@ -113,7 +113,7 @@ def _is_dense(x: Tensor) -> bool:
 
 
 def _has_usual_strides(x: Tensor) -> bool:
-    """Whether a copy of a tensor has the strides of a fresh one. (A dimension of one element may have any, which stay.)"""
+    """Whether a copy of a tensor has the strides of a fresh one. (A dimension of one element may have any.)"""
     return _is_dense(x) and (x._view is None or 1 not in x._value.aval.shape)
 
 
