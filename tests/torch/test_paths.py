@@ -1,5 +1,6 @@
 """A call of an op is looked up by the classes of its arguments from the second time on, and gives what PyTorch does."""
 
+import functools
 import math
 
 import numpy as np
@@ -40,6 +41,11 @@ CALLS = {
         *(x.detach().clone()[1].zero_(), x.detach().clone().add_(x.detach()), x.detach().clone().clamp_(0, 1)),
         *(x.detach().clone().neg_(), x.clone().mul_(2.5)),
     ),
+    "indices seen before": lambda lib, x: (
+        *[x.gather(d, i) for i in indices(lib)[:2] for d in (1, -2, 1)],
+        *[x[i] for i in indices(lib) for _ in range(2)],
+        *[x.gather(0, indices(lib)[0][:0]), x[indices(lib)[2]]],
+    ),
     "what is no number": lambda lib, x: x.masked_fill(x > 1, math.nan),
     "static float": lambda lib, x: lib.nn.functional.layer_norm(x, (3,), x[0], None, 1e-3),
     "operators": lambda lib, x: (x * 2.5, x * x, x + x.detach(), x.detach() / x, x - 1, x * 7, 3 - x),
@@ -50,6 +56,11 @@ CALLS = {
     "written in between": lambda lib, x: lib.log_softmax(x.clone().mul_(2)[1:], -1),
     "not differentiable": lambda lib, x: (lib.argmax(x, 1), lib.eq(x, x)),
 }
+
+
+@functools.cache
+def indices(lib):
+    return [lib.tensor([[0, 2, 1], [1, 1, 0]]), lib.tensor([[0], [2]]), lib.tensor([[2, -3, 0]])]
 
 
 def told(lib, call, on_tape):
@@ -158,3 +169,22 @@ def test_what_changes_nothing_is_the_tensor_itself():
             for call in (lambda: x.size(2), lambda: x.to("nowhere"), lambda: x.fill_(lib.ones(2))):
                 with pytest.raises((IndexError, RuntimeError)):
                     call()
+
+
+def test_indices_seen_before_are_out_of_bounds_elsewhere():
+    def told(lib):
+        found, i = [], lib.tensor([[0, 1], [2, 2]])
+        for n in (3, 3, 2, 3):
+            for call in (
+                lambda x: x.gather(1, i),
+                lambda x: x[i],
+                lambda x: x.T.gather(0, i.T),
+                lambda x: x.gather(3, i),
+            ):
+                try:
+                    found.append(call(lib.ones(n, n)).shape == (2, 2))
+                except (IndexError, RuntimeError) as error:
+                    found.append((type(error), str(error).split("\n")[0]))
+        return found
+
+    assert told(torch) == told(reference)
