@@ -46,6 +46,12 @@ CALLS = {
         *[x[i] for i in indices(lib) for _ in range(2)],
         *[x.gather(0, indices(lib)[0][:0]), x[indices(lib)[2]]],
     ),
+    "kept for the backward pass": lambda lib, x: (
+        lib.nn.functional.cross_entropy(x, lib.tensor([0, 2, 1])),
+        lib.nn.functional.nll_loss(lib.log_softmax(x, 1), lib.tensor([0, -100, 1]), reduction="none"),
+        lib.nn.functional.cross_entropy(x.detach(), x.softmax(1)),
+        *(lib.cumprod(x, 0), x.std(1), lib.nn.functional.group_norm(x, 1)),
+    ),
     "what is no number": lambda lib, x: x.masked_fill(x > 1, math.nan),
     "static float": lambda lib, x: lib.nn.functional.layer_norm(x, (3,), x[0], None, 1e-3),
     "operators": lambda lib, x: (x * 2.5, x * x, x + x.detach(), x.detach() / x, x - 1, x * 7, 3 - x),
