@@ -8,7 +8,6 @@ graph(a: float32[3], b: float32[3]):
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -146,8 +145,14 @@ def _graphs_in(value: Any) -> tuple[Graph, ...]:
 
 
 def subgraphs(node: Node) -> tuple[Graph, ...]:
-    """The graphs among a node's parameters."""
-    return tuple(itertools.chain.from_iterable(map(_graphs_in, node.params.values())))
+    """The graphs among a node's parameters, and in tuples of them."""
+    found: list[Graph] = []
+    for value in node.params.values():
+        if value.__class__ is Graph:
+            found.append(value)
+        elif isinstance(value, tuple):
+            found += [x for x in value if x.__class__ is Graph]
+    return tuple(found)
 
 
 def _slots_in_order(graph: Graph) -> Iterable[int]:

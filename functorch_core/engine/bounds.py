@@ -80,19 +80,20 @@ def _is_elsewhere(value: Value) -> bool:
     return value.recording is ABSENT or value.recording is SHARDED
 
 
-def check_nonzero(value: Value, failure: Callable[[int], Exception], what: str) -> None:
-    """Raise failure(0), now or when a value is read, if an integer is zero; see `check`."""
+def check_nonzero(value: Value, failure: Callable[[int], Exception], what: str, watched: Value | None = None) -> None:
+    """Raise failure(0), now or when a value is read, if an integer is zero, or a truth is false; see `check`."""
     if not value.aval.size or _is_elsewhere(value) or isinstance(value, Traced):
         return
     found = extent_of(value)
     if found is None:
-        check_later(check_unit(_has_zero, value.aval, 1, 0), value, Check(failure, what, _users_line()))
+        check_later(check_unit(_has_zero, value.aval, 1, 0), value, Check(failure, what, _users_line()), watched)
     elif found[0] <= 0 <= found[1] and not _host(value.data).all():
         raise failure(0)
 
 
 def _has_zero(value: HasAval) -> HasAval:
-    zeros = p.eq(value, p.full(value.aval.shape, 0, value.aval.dtype))
+    truths = value.aval.dtype == dt.bool_
+    zeros = p.not_(value) if truths else p.eq(value, p.full(value.aval.shape, 0, value.aval.dtype))
     return p.convert(p.reduce_or(zeros, axes=tuple(range(value.aval.ndim))), dtype=dt.uint64)
 
 

@@ -83,14 +83,15 @@ def run_units(recording: Recording, live: tuple[int, ...], tier: str, device: De
 def run_on_host(whole: Reference, schedule: Schedule, recording: Recording) -> None:
     """Compute what a schedule computes by NumPy's way of the whole graph."""
     try:
-        results = quiet.call(whole, _inputs(recording, True))
+        results = quiet.call(whole.run, *_inputs(recording, True))
     except Exception:  # which op it was is found out
         return run_schedule(schedule, recording)
     count("reference_ops", schedule.ops["reference_ops"])
     values = recording.values
     for (slot, _), array in zip(schedule.live, results):
         value = values[slot]
-        value.data, value.recording = freeze(array), None
+        value.data = array if array.flags.c_contiguous else contiguous(array)
+        value.recording = None
 
 
 def _inputs(recording: Recording, on_host: bool) -> list[Any]:

@@ -117,8 +117,10 @@ def dead_inputs(recording: Recording) -> tuple[int, ...]:
 
 
 def _all_small(inputs: list[Value]) -> bool:
-    """Whether all are on the host, and too small to be worth overwriting."""
+    """Whether all are computed, on the host, and too small to be worth overwriting."""
     for value in inputs:
+        if value.recording is not None:
+            return False
         data = value.data
         if data.__class__ is not np.ndarray or data.nbytes >= DONATE_BYTES:
             return False
@@ -141,12 +143,14 @@ def device_of(recording: Recording) -> Device:
 
 def compute(recording: Recording, why: str, tier: str | None = None) -> None:
     """Give every live result its data."""
-    _require(recording.inputs)
+    small = _all_small(recording.inputs)
+    if not small:
+        _require(recording.inputs)
     live = live_results(recording.values)
     if not live and not any(u.effect for u, _ in recording.calls()):
         return _forget(recording)
     try:
-        plan = _compute(recording, live, why, tier or settings.tier)
+        plan = _compute(recording, live, why, tier or settings.tier, small)
     except Exception as error:
         deferred.abandon(recording)
         _poison(recording)
@@ -168,12 +172,12 @@ def _require(inputs: list[Value]) -> None:
             concrete(value)
 
 
-def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str) -> Plan | None:
+def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, small: bool) -> Plan | None:
     if tier == "reference" or xla.in_forked_child():
         run_units(recording, live, "reference", None)
         return None
     donated: tuple[int, ...]
-    if _all_small(recording.inputs):
+    if small:
         device, donated = xla.default_device(), ()
     else:
         device, donated = device_of(recording), dead_inputs(recording)
@@ -182,7 +186,11 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str) -
         return None
     # Calls that were given up leave inputs that no call has: how many there are does not follow from the rest.
     key = (tuple(recording.signature), live, donated, device, len(recording.inputs))
-    plan = _plan_of(key, recording)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _new_plan(key, recording)
+    else:
+        _plans.move_to_end(key)
     plan.sightings += 1
     if settings.log:
         log(
@@ -276,20 +284,16 @@ def _poison(recording: Recording) -> None:
 # ---- plans ---------------------------------------------------------------------------------------------
 
 
-def _plan_of(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Device, int], recording: Recording) -> Plan:
-    plan = _plans.get(key)
-    if plan is None:
-        units = [unit for unit, _ in recording.calls()]
-        brief = sum(u.cost.fused for u in units) < BRIEF
-        buffers, numbers = len(key[1]) + len(recording.inputs), len(recording.floats) + len(recording.ints)
-        when = threshold_of(units, buffers, numbers, spared(recording, key[1]))
-        plan = Plan(*when, brief, len(units), _ends(recording))
-        count("plans")
-        with _lock:
-            plan = _plans.setdefault(key, plan)
-            _forget_old_plans()
-    else:
-        _plans.move_to_end(key)
+def _new_plan(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Device, int], recording: Recording) -> Plan:
+    units = [unit for unit, _ in recording.calls()]
+    brief = sum(u.cost.fused for u in units) < BRIEF
+    buffers, numbers = len(key[1]) + len(recording.inputs), len(recording.floats) + len(recording.ints)
+    when = threshold_of(units, buffers, numbers, spared(recording, key[1]))
+    plan = Plan(*when, brief, len(units), _ends(recording))
+    count("plans")
+    with _lock:
+        plan = _plans.setdefault(key, plan)
+        _forget_old_plans()
     return plan
 
 

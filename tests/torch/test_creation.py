@@ -461,3 +461,13 @@ def test_a_factory_called_again_obeys_what_is_on():
         assert torch.zeros(2).is_inference() and torch.rand(2).is_inference() and not torch.zeros(2).requires_grad
     assert not torch.zeros(2).is_inference()
     assert torch.func.vmap(lambda x: x + torch.zeros(2))(torch.ones(3, 2)).shape == (3, 2)
+
+
+@pytest.mark.parametrize("lib", [torch, reference], ids=["ours", "theirs"])
+def test_parts_and_sums_of_sizes_are_sizes(lib):
+    size = lib.zeros(2, 3, 4).shape
+    parts = size[:-1], size[::2], size[3:], size + size, size + (5,), size + lib.Size([]), lib.Size((1, 2))
+    assert [tuple(x) for x in parts] == [(2, 3), (2, 4), (), (2, 3, 4) * 2, (2, 3, 4, 5), (2, 3, 4), (1, 2)]
+    assert all(type(x) is lib.Size and all(type(n) is int for n in x) for x in parts)
+    with pytest.raises(TypeError):
+        lib.Size([2.0])

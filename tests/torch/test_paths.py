@@ -1,5 +1,6 @@
 """A call of an op is looked up by the classes of its arguments from the second time on, and gives what PyTorch does."""
 
+import functools
 import math
 
 import numpy as np
@@ -31,6 +32,26 @@ CALLS = {
         *(x.to("cpu"), x.to(lib.float32), x.to(lib.device("cpu")), x.float(), x.long(), x.t().contiguous()),
         *(x.clone(), x.t().clone(), x[1:].clone(), x.contiguous(), x.to(lib.float64), x.double(), x.T),
     ),
+    "conversions of parts": lambda lib, x: (
+        *(x[:, :1].double(), x.T.long(), x[1:].to(lib.float64), x.unsqueeze(1).half(), x[:, None].to(lib.int32)),
+        *(x.to(lib.complex64).to(lib.complex128).real, x.expand(2, 3, 3).double(), x.bool().float()),
+    ),
+    "in place": lambda lib, x: (
+        *(x.detach().clone().zero_(), x.detach().long().zero_(), x.clone().zero_(), x.detach().T.clone().zero_()),
+        *(x.detach().clone()[1].zero_(), x.detach().clone().add_(x.detach()), x.detach().clone().clamp_(0, 1)),
+        *(x.detach().clone().neg_(), x.clone().mul_(2.5)),
+    ),
+    "indices seen before": lambda lib, x: (
+        *[x.gather(d, i) for i in indices(lib)[:2] for d in (1, -2, 1)],
+        *[x[i] for i in indices(lib) for _ in range(2)],
+        *[x.gather(0, indices(lib)[0][:0]), x[indices(lib)[2]]],
+    ),
+    "kept for the backward pass": lambda lib, x: (
+        lib.nn.functional.cross_entropy(x, lib.tensor([0, 2, 1])),
+        lib.nn.functional.nll_loss(lib.log_softmax(x, 1), lib.tensor([0, -100, 1]), reduction="none"),
+        lib.nn.functional.cross_entropy(x.detach(), x.softmax(1)),
+        *(lib.cumprod(x, 0), x.std(1), lib.nn.functional.group_norm(x, 1)),
+    ),
     "what is no number": lambda lib, x: x.masked_fill(x > 1, math.nan),
     "static float": lambda lib, x: lib.nn.functional.layer_norm(x, (3,), x[0], None, 1e-3),
     "operators": lambda lib, x: (x * 2.5, x * x, x + x.detach(), x.detach() / x, x - 1, x * 7, 3 - x),
@@ -41,6 +62,11 @@ CALLS = {
     "written in between": lambda lib, x: lib.log_softmax(x.clone().mul_(2)[1:], -1),
     "not differentiable": lambda lib, x: (lib.argmax(x, 1), lib.eq(x, x)),
 }
+
+
+@functools.cache
+def indices(lib):
+    return [lib.tensor([[0, 2, 1], [1, 1, 0]]), lib.tensor([[0], [2]]), lib.tensor([[2, -3, 0]])]
 
 
 def told(lib, call, on_tape):
@@ -149,3 +175,22 @@ def test_what_changes_nothing_is_the_tensor_itself():
             for call in (lambda: x.size(2), lambda: x.to("nowhere"), lambda: x.fill_(lib.ones(2))):
                 with pytest.raises((IndexError, RuntimeError)):
                     call()
+
+
+def test_indices_seen_before_are_out_of_bounds_elsewhere():
+    def told(lib):
+        found, i = [], lib.tensor([[0, 1], [2, 2]])
+        for n in (3, 3, 2, 3):
+            for call in (
+                lambda x: x.gather(1, i),
+                lambda x: x[i],
+                lambda x: x.T.gather(0, i.T),
+                lambda x: x.gather(3, i),
+            ):
+                try:
+                    found.append(call(lib.ones(n, n)).shape == (2, 2))
+                except (IndexError, RuntimeError) as error:
+                    found.append((type(error), str(error).split("\n")[0]))
+        return found
+
+    assert told(torch) == told(reference)

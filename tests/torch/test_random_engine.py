@@ -549,6 +549,10 @@ def test_multinomial_without_replacement_up_to_ties(pair, dtype):
         ([[[1.0]]], 1, True),
         ([], 2, True),
         ([1, 2], 1, True),
+        ([1.0] * 70 + [math.nan], 1, False),
+        ([1.0] * 70 + [-1.0], 1, False),
+        ([math.inf] + [1.0] * 70, 1, False),
+        ([[1.0] * 70, [0.0] * 70], 1, True),
     ],
 )
 def test_multinomial_refuses(pair, weights, samples, replacement):

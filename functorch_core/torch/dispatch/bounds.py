@@ -11,6 +11,16 @@ OUTSIDE = "index {index} is out of bounds for dimension {dim} with size {size}"
 IN_SELF = "index out of range in self"
 
 
+def is_inside(index: Tensor, size: int, negative: bool = False, ignore: int | None = None) -> bool:
+    """Whether indices were looked at before, and are within bounds (see `check`)."""
+    try:
+        seen, low, high = index._value.extent
+    except AttributeError:
+        return False
+    fine = seen == ignore and high < size and low >= (-size if negative else 0)
+    return fine and index._view is None and index._level is None
+
+
 def check(
     index: Tensor,
     size: int,
@@ -28,11 +38,8 @@ def check(
     """Raise `error`, now or when something is read, unless 0 <= index < size (-size <= ... if `negative`)
     for every index but `ignore`. To be called before the index is used, or with the result; `watched` is
     what the index was computed from, if not that but this is used; the message tells index - offset."""
-    value = index._value
-    if index._view is None and index._level is None and hasattr(value, "extent"):  # they were checked before
-        seen, low, high = value.extent
-        if seen == ignore and high < size and low >= (-size if negative else 0):
-            return
+    if is_inside(index, size, negative, ignore):
+        return
 
     def failure(found: int) -> Exception:
         return error(message.format(index=found - offset, dim=dim, size=size))

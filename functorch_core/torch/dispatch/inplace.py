@@ -65,15 +65,15 @@ def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
         raise
 
 
-def inplace_again(op, tensor: Tensor, args: tuple) -> bool:
-    """Whether tensor.op_(*args) was seen before, and has happened: of a tensor and at most one operand more that share
-    no memory, off the tape, while nothing is active."""
-    given = tensor, *args
-    run = op.runs.get(tensor.__class__ if not args else tuple(map(type, given)))
-    if run is None or op.apart or tensor.__class__ not in PLAIN or not is_apart(tensor):
+def inplace_again(op, given: tuple) -> bool:
+    """Whether tensor.op_(*args) was seen before, and has happened, given (tensor, *args): of operands that share no
+    memory, off the tape, while nothing is active."""
+    tensor = given[0]
+    run = op.runs.get(tensor.__class__ if len(given) == 1 else tuple(map(type, given)))
+    if run is None or not is_apart(tensor):
         return False
-    for x in args:
-        if x.__class__ in PLAIN and x is not tensor:
+    for x in given:
+        if x is not tensor and x.__class__ in PLAIN:
             shares = x._view is not None and tensor._view is not None and x._view.cell is tensor._view.cell
             if shares or x._ge is not None:
                 return False

@@ -76,10 +76,10 @@ def _method(op: TorchOp, name: str) -> Callable:
 
 
 def _inplace_method(op: TorchOp, name: str) -> Callable:
-    simple = isinstance(op, TorchOp)
+    again = inplace_again if isinstance(op, TorchOp) and not op.apart else None
 
     def method(self, *args, **kwargs):
-        if simple and active.plain and not kwargs and inplace_again(op, self, args):
+        if again is not None and active.plain and not kwargs and again(op, (self, *args)):
             return self
         asked = active.overrides
         if asked is not None and asked.applies(method, (self, *args), kwargs):
@@ -216,10 +216,10 @@ def _with_another(op, x: Tensor, other, reflected: bool):
 
 
 def _inplace_operator(op: TorchOp) -> Callable:
-    simple = isinstance(op, TorchOp)
+    again = inplace_again if isinstance(op, TorchOp) and not op.apart else None
 
     def operator(self, other):
-        if simple and active.plain and inplace_again(op, self, (other,)):
+        if again is not None and active.plain and again(op, (self, other)):
             return self
         if not isinstance(other, (Tensor, *NUMBERS)):
             if other.__class__ is Array:

@@ -239,12 +239,15 @@ class TorchOp:
 
     def compute(self, bound: list):
         """Apply to bound arguments."""
-        path = self.paths.get(pattern(bound, {}), NEW) if active.plain else None
-        if path is not None:
-            path = path_of(self, bound, {}) if path is NEW else path
-            made = None if path is None else path.run(*bound)
+        path = None
+        if active.plain:
+            classes = tuple(map(type, bound))
+            run = self.runs.get(classes if len(classes) > 1 else classes[0])
+            made = None if run is None else run(*bound)
             if made is not None:
                 return made
+            path = self.paths.get(classes, NEW)
+            path = path_of(self, bound, {}) if path is NEW else path
         op, operands = self._found(bound)
         if path is not None:
             path.remember(op, bound, len(operands))

@@ -141,12 +141,13 @@ class GraphOp:
         n, how = len(mask), self.ways.get(mask)
         if how is None:
             found = lambda *given: apply_to(self, given[:n], given[n:], mask)  # noqa: E731
-        elif how.forward.multiple:
+        elif self.multiple:
             found = lambda *given: apply_taped(self, how, given[:n], given[n:])  # noqa: E731
         else:
             numbers = tuple([not m and a in NUMBERS for m, a in zip(mask, self.graph.in_avals)])
             inner = 3 if by_operator else 4
-            found = _repeated(mask, how.saved_inputs, how.saved_outputs, numbers, inner)(self, how)
+            kept = how.forward.multiple
+            found = _repeated(mask, how.saved_inputs, how.saved_outputs, kept, numbers, inner)(self, how)
         if mask in self.ways:
             (self.operated if by_operator else self.repeated)[mask] = found
         return found
@@ -584,7 +585,8 @@ def make(op, how):
 
     def apply_again({operands}, {values}):
         made = new(Tensor)
-        made._value = value = {record}
+        {value} = {record}
+        made._value = value
         node = new(node_class)
         node.edges, node.n_outputs, node.sequence, node.extras = ({edges},), 1, next(sequence), None
         node.op, node.taped, node.saved, node.versions = op, how, {saved}, {versions}
@@ -604,10 +606,12 @@ def _repeated(
     mask: tuple[bool, ...],
     saved_inputs: Sequence[int],
     saved_outputs: Sequence[int],
+    kept: bool,
     numbers: tuple[bool, ...],
     inner: int,
 ):
-    """make(op, how) -> apply_again, as above; `numbers` says which operands may be numbers, which have no version."""
+    """make(op, how) -> apply_again, as above; `kept`: the program gives more than the result, for the backward pass;
+    `numbers` says which operands may be numbers, which have no version."""
     n = range(len(mask))
     by_n = f"record_{len(n)}" if inner == 4 else f"operated_{len(n)}"
     operands, values = [f"x{i}" for i in n], ", ".join([f"v{i}" for i in n])
@@ -617,10 +621,11 @@ def _repeated(
         operands=", ".join(operands),
         values=values,
         record=f"record(forward, ({values},), {inner})"
-        if True in numbers or len(n) > 4
+        if kept or True in numbers or len(n) > 4
         else f"{by_n}(forward, {values})",
         edges=", ".join([f"x{i}._ge" if mask[i] else "None" for i in n]),
-        saved=[*[f"v{i}" for i in saved_inputs], *["value" for _ in saved_outputs]],
+        value="value, *kept" if kept else "value",
+        saved=[*[f"v{i}" for i in saved_inputs], *["value" for _ in saved_outputs], *["*kept"] * kept],
         versions=[*versions, *["(ref(made), 0)" for _ in saved_outputs]],
     )
     # Under this file's name, by which errors tell the library's frames from the user's.

@@ -429,6 +429,8 @@ class Size(tuple):
 
     def __new__(cls, sizes=()):
         sizes = tuple(sizes)
+        if set(map(type, sizes)) <= {int}:
+            return tuple.__new__(cls, sizes)
         for i, n in enumerate(sizes):
             if not isinstance(n, int) and not hasattr(n, "__index__"):
                 raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(n).__name__}')")
@@ -445,10 +447,11 @@ class Size(tuple):
 
     def __getitem__(self, index):
         found = tuple.__getitem__(self, index)
-        return Size(found) if isinstance(index, slice) else found
+        return tuple.__new__(Size, found) if index.__class__ is slice else found
 
     def __add__(self, other):
-        return Size(tuple.__add__(self, tuple(other)))
+        found = tuple.__add__(self, tuple(other))
+        return tuple.__new__(Size, found) if other.__class__ is Size else Size(found)
 
     def __mul__(self, n):
         return Size(tuple.__mul__(self, n))

@@ -269,6 +269,48 @@ def test_checks_of_values_that_require_gradients():
     np.testing.assert_array_equal(d.mean.detach(), [0, 0])
 
 
+def test_logits_on_the_tape_are_looked_at_when_something_is_read():
+    for rows, fine in (([[0.0, 1.0], [2.0, 3.0]], True), ([[0.0, float("nan")], [1.0, 2.0]], False)):
+        logits = ours.tensor(rows, requires_grad=True)
+        one = ours.distributions.Independent(ours.distributions.Normal(ours.zeros(2, 2), 1.0), 2)
+        told = [lambda: ours.distributions.Categorical(logits=logits * 1).sample(), lambda: one.log_prob(logits * 1)]
+        for read in told:
+            if fine:
+                assert read().tolist() is not None
+            else:
+                with pytest.raises(ValueError, match="Expected (parameter logits|value argument)"):
+                    read().tolist()
+
+
+WHOLE = """
+d.Categorical(t.ones(3)).log_prob(T([0., 2.]))
+d.Categorical(t.ones(3)).log_prob(T([0., .5]))
+d.Categorical(t.ones(3)).log_prob(t.tensor([0, 3]))
+d.Categorical(t.ones(3)).log_prob(t.tensor([-1, 0]))
+d.Categorical(t.ones(3)).log_prob(t.tensor([2, 0], dtype=t.int32))
+d.Poisson(1.).log_prob(T(1.5))
+d.Poisson(1.).log_prob(t.tensor(-1))
+d.Poisson(1.).log_prob(t.tensor(2))
+d.constraints.nonnegative_integer.check(t.tensor([True, False]))
+d.constraints.integer_interval(0, 2).check(t.tensor([0, 3, -1], dtype=t.int8))
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("program", WHOLE)
+def test_whole_numbers(program):
+    told = []
+    for t in BOTH:
+        names = {"t": t, "d": t.distributions, "T": lambda x, t=t: t.tensor(x)}
+        try:
+            told.append(eval(program, names).tolist())
+        except ValueError as error:
+            told.append(str(error))
+    if isinstance(told[1], str):
+        assert told[0] == told[1]
+    else:
+        np.testing.assert_allclose(told[0], told[1], rtol=1e-6)
+
+
 VECTORS = {
     "nan logits": lambda lib: lib.distributions.Categorical(logits=lib.tensor([[0.0, float("nan")], [1.0, 2.0]])),
     "negative": lambda lib: lib.distributions.Categorical(lib.tensor([[0.5, 0.5], [1.5, -0.5]])),

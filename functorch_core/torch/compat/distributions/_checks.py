@@ -13,8 +13,9 @@ import numpy as np
 
 from .... import torch
 from ....core.quiet import quiet
-from ....engine import Value, aside, check_bounds
+from ....engine import Value, aside
 from ....engine.at_once import host_array
+from ....engine.bounds import check_nonzero
 from ...dispatch.bounds import at_bottom
 from ...tape.meta import is_readable
 from ...tensors.base import Tensor, new_tensor
@@ -33,7 +34,7 @@ def require(constraint, value, what: str, failure: Callable[[Tensor], Exception]
             with aside():
                 _check(constraint, known(), value, what, failure)
         elif value._level is not None or value.requires_grad:
-            _check_later(constraint.check(value), value, what, failure)
+            _check_later(constraint.elements(value).check(value), value, what, failure)
         elif is_readable(value):
             _check(constraint, value, value, what, failure)
 
@@ -68,4 +69,4 @@ def _check(constraint, computed: Tensor, value: Tensor, what: str, failure):
 
 def _check_later(valid: Tensor, value: Tensor, what: str, failure):
     shown = at_bottom(value)
-    check_bounds(at_bottom(~valid), 1, lambda _: failure(new_tensor(shown)), what, negative=False, watched=shown)
+    check_nonzero(at_bottom(valid), lambda _: failure(new_tensor(shown)), what, watched=shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 from .... import torch
@@ -13,6 +14,11 @@ from ._probs_or_logits import ProbsOrLogits, require_one
 from .distribution import Distribution, checked
 
 __all__ = ["Categorical"]
+
+
+@functools.lru_cache(64)
+def _below(n: int) -> constraints.Constraint:
+    return constraints.integer_interval(0, n - 1)
 
 
 class Categorical(ProbsOrLogits, Distribution):
@@ -43,7 +49,7 @@ class Categorical(ProbsOrLogits, Distribution):
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
         """0 to n - 1."""
-        return constraints.integer_interval(0, self._num_events - 1)
+        return _below(self._num_events)
 
     mean = variance = property(
         lambda self: torch.full(self._extended_shape(), math.nan, dtype=self._param.dtype, device=self._param.device)

@@ -22,6 +22,8 @@ import math
 import operator
 from collections.abc import Callable
 
+import numpy as np
+
 from .... import torch
 
 __all__ = [
@@ -77,6 +79,10 @@ class Constraint:
     def check(self, value):
         """A bool tensor, without the event's dimensions: whether each element lies inside."""
         raise NotImplementedError
+
+    def elements(self, value) -> Constraint:
+        """A constraint that all of a value satisfies if it does this one: of fewer dimensions, if there is one."""
+        return self
 
     def __repr__(self):
         bounds = [f"{name}={getattr(self, name)}" for name in ("lower_bound", "upper_bound") if name in vars(self)]
@@ -170,6 +176,11 @@ class _IndependentConstraint(Constraint):
 
     is_discrete = property(lambda self: self.base_constraint.is_discrete)
     event_dim = property(lambda self: self.base_constraint.event_dim + self.reinterpreted_batch_ndims)
+
+    def elements(self, value) -> Constraint:
+        """The base constraint, unless the value has too few dimensions (see `check`)."""
+        own = type(self).check is _IndependentConstraint.check and value.dim() >= self.event_dim
+        return self.base_constraint.elements(value) if own else self
 
     def check(self, value):
         """Whether all elements of each block lie inside."""
@@ -274,6 +285,13 @@ class _Stack(_Joined):
 # ---- numbers -------------------------------------------------------------------------------------
 
 
+def _is_whole(value) -> bool:
+    """Whether a tensor, or an array, can hold nothing but whole numbers."""
+    if value.__class__ is np.ndarray:
+        return value.dtype.kind in "iub"
+    return not (value.dtype.is_floating_point or value.dtype.is_complex)
+
+
 class _Bounded(Constraint):
     """Numbers on the right side of a lower and an upper bound, as far as it has them."""
 
@@ -293,10 +311,12 @@ class _Bounded(Constraint):
 
     def check(self, value):
         """Whether each number is within the bounds, and whole if the region is discrete."""
-        found = value % 1 == 0 if self.is_discrete else None
-        sides = ((self.above, "lower_bound"), (self.below, "upper_bound"))
-        for compare, name in [(side, name) for side, name in sides if side is not None]:
-            inside = compare(value, getattr(self, name))
+        found = value % 1 == 0 if self.is_discrete and not _is_whole(value) else None
+        if self.above is not None:
+            inside = self.above(value, self.lower_bound)
+            found = inside if found is None else found & inside
+        if self.below is not None:
+            inside = self.below(value, self.upper_bound)
             found = inside if found is None else found & inside
         return found
 

@@ -186,13 +186,15 @@ class Distribution:
         )
 
     def _check_shape(self, value):
+        expected = self._batch_shape + self._event_shape
+        if value.size() == expected:
+            return
         event_dims = len(self._event_shape)
         found = value.size()[value.dim() - event_dims :] if event_dims else torch.Size()
         if found != self._event_shape:
             raise ValueError(
                 f"The right-most size of value must match event_shape: {value.size()} vs {self._event_shape}."
             )
-        expected = self._batch_shape + self._event_shape
         for i, j in zip(reversed(value.size()), reversed(expected)):
             if i != 1 and j != 1 and i != j:
                 raise ValueError(

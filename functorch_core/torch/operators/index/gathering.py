@@ -13,7 +13,7 @@ from ....core.warn import warn, warn_once
 from ....kernels.values import vector
 from ....transforms.linear_map import linear_map
 from ...dispatch import bounds as _bounds
-from ...dispatch.op import composite, torch_op, write_out
+from ...dispatch.op import Looking, composite, torch_op, write_out
 from ...dispatch.out_dtypes import check as check_out
 from ...dispatch.slots import Number, Operand
 from ...dispatch.traits import EXACT, SAME_TYPE, Out, outs
@@ -79,7 +79,7 @@ def _gather(input: Tensor, index: Tensor, dim, wraps):
     return p.reshape(taken, shape=shape)
 
 
-@composite(out=Out(EXACT, apart=True))
+@composite(kind=Looking, out=Out(EXACT, apart=True))
 def gather(input, dim, index, *, sparse_grad=False, out=None):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements along a dimension.
 
@@ -97,6 +97,18 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
         _check_gathered(shape or (1,), index._aval.shape or (1,), d)
         _bounds.check(index, shape[d] if shape else 1, d, "gather", error=RuntimeError)
     return _finish("gather", _gather(input, index, d, False), out)
+
+
+@gather.simply(int, Tensor)
+def _gathered_inside(input, dim, index) -> Tensor | None:
+    """Of indices that were looked at before."""
+    a, b = input._value.aval, index._value.aval
+    n = len(a.shape)
+    if not -n <= dim < n or not b.size or b.dtype != dt.int64 or not _bounds.is_inside(index, a.shape[dim]):
+        return None
+    dim %= n
+    _check_gathered(a.shape, b.shape, dim)
+    return _gather.compute([input, index, dim, False])
 
 
 @functools.lru_cache(1024)

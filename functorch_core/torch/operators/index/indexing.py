@@ -473,6 +473,8 @@ def getitem(self, index):
     """x[index]: a view, or a copy where a tensor, list or array is among the indices."""
     if not (active.plain and self.__class__ in PLAIN):
         return _getitem(self, index)
+    if index.__class__ in PLAIN and index._value.aval.shape:
+        return _getitem(self, index)
     a = self._value.aval
     if index.__class__ is int and a.shape and a.shape[0] <= STATIC_ENDS:
         plain, ints = index, ()  # what at_sight says: 0.1 us less
@@ -511,11 +513,18 @@ def _getitem(self, index):
         raise
 
 
+FIRST = (0,)  # dimension
+
+
 def _taken(self, index) -> Tensor | None:
     """x[index] for tensors alone, while nothing is active: integers along the first dimensions, or one mask. None for
     others, and where it takes a closer look."""
-    indices = [index] if index.__class__ in PLAIN else list(index) if index.__class__ is tuple else ()
     shape = self._value.aval.shape
+    if index.__class__ in PLAIN and shape and _bounds.is_inside(index, shape[0], True):
+        b = index._value.aval
+        if b.shape and b.dtype is dt.int64:
+            return _index.compute([self, [index], FIRST])
+    indices = [index] if index.__class__ in PLAIN else list(index) if index.__class__ is tuple else ()
     if not 0 < len(indices) <= len(shape):
         return None
     for x in indices:

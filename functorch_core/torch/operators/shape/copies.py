@@ -10,12 +10,17 @@ import numpy as np
 from .... import primitives as p
 from ....array.array import Array
 from ....core import dtypes as dt
+from ....core.aval import Aval
 from ....core.warn import warn
+from ....engine.recorder import record
+from ....engine.signatures import bounded
 from ...dispatch.devices import place, resolve, same
 from ...dispatch.op import Looking, composite, torch_op
+from ...dispatch.paths import remember
 from ...dispatch.slots import MaybeTensor, Operand, class_name, is_number
 from ...levels.levels import refuse_batched
 from ...tape.accumulate import AccumulateGrad
+from ...tape.apply import GraphOp
 from ...tape.meta import NO_COPY, is_meta
 from ...tape.modes import state
 from ...tensors import types as _types
@@ -97,9 +102,7 @@ def clone(input, *, memory_format=_types.preserve_format):
 
 @clone.simply()
 def _cloned(x) -> Tensor | None:
-    if x._ge is None or not _is_dense(x) or active.marks_inference:
-        return None
-    if x._view is not None and 1 in x._value.aval.shape:  # a dimension of one element may have any stride, which stays
+    if x._ge is None or not _has_usual_strides(x) or active.marks_inference:
         return None
     return _clone.compute([x])
 
@@ -107,6 +110,11 @@ def _cloned(x) -> Tensor | None:
 def _is_dense(x: Tensor) -> bool:
     """Whether a tensor is known to be contiguous."""
     return x._strides is None and (x._view is None or x._view.contiguous is True)
+
+
+def _has_usual_strides(x: Tensor) -> bool:
+    """Whether a copy of a tensor has the strides of a fresh one. (A dimension of one element may have any.)"""
+    return _is_dense(x) and (x._view is None or 1 not in x._value.aval.shape)
 
 
 @composite(kind=Looking, function=False)
@@ -151,6 +159,14 @@ def converted(tensor: Tensor, dtype: np.dtype, memory_format=_types.preserve_for
         warn("Casting complex values to real discards the imaginary part")
     made = _to_copy.call((tensor, dtype), {})
     return with_strides(made, like_strides(tensor, memory_format))
+
+
+def _in_numpy_dtype(x: Tensor, dtype: np.dtype) -> Tensor | None:
+    """The same while nothing is active; None where more is to be looked at."""
+    found = x._value.aval.dtype
+    if found is dtype:
+        return x
+    return None if found in dt.COMPLEX or not _has_usual_strides(x) else _to_copy.compute([x, dtype])
 
 
 def _to_arguments(args, device, dtype):
@@ -206,7 +222,7 @@ def _on_device(x, device) -> Tensor | None:
 
 @to.simply(_types.dtype)
 def _in_dtype(x, dtype) -> Tensor | None:
-    return x if x._value.aval.dtype is dtype.numpy else None
+    return _in_numpy_dtype(x, dtype.numpy)
 
 
 def _conversion(name: str, dtype: _types.dtype):
@@ -221,7 +237,7 @@ def _conversion(name: str, dtype: _types.dtype):
     {dtype}
     """
     made = composite(method, kind=Looking, name=name, function=False)
-    made.simply()(lambda x: x if x._value.aval.dtype is dtype.numpy else None)
+    made.simply()(lambda x: _in_numpy_dtype(x, dtype.numpy))
     return made
 
 
@@ -463,8 +479,15 @@ def _zeroed(x) -> Tensor | None:
     if not is_apart(x) or active.rewrites:
         return None
     a = x._value.aval
-    overwrite(x, _zero.compute([None, a.shape, a.dtype])._value)
+    op = _zeros.get(a)
+    if op is None:
+        op, _ = _zero._found([None, a.shape, a.dtype])
+        remember(_zeros, a, op)
+    overwrite(x, record(op.unit, (), 3))
     return x
+
+
+_zeros: dict[Aval, GraphOp] = bounded({}, GraphOp.units)  # by what they overwrite
 
 
 @composite(function=False)
