@@ -162,11 +162,12 @@ def make_fx(
             result = f(*given)
         leaves, spec = tree_flatten(result)
         nodes = list(map(mode.argument, leaves))
+        kind = getattr(inspect.unwrap(f), "__annotations__", {}).get("return")
         if tree is None:
-            mode.graph.output(tree_unflatten(nodes, spec))
+            mode.graph.output(tree_unflatten(nodes, spec), kind)
         else:
             mode.graph.pytree = PyTree(names, tree, spec)
-            mode.graph.output(nodes)
+            mode.graph.output(nodes, kind)
         return GraphModule(mode.root, mode.graph, getattr(f, "__name__", type(f).__name__))
 
     return wrapped
