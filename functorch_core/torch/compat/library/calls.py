@@ -144,9 +144,17 @@ def in_its_parts(op: Composite, args: tuple, kwargs: dict):
     return made
 
 
+def functionalize(remove: str):
+    """torch.func.functionalize was called: modes that can leave writes out do."""
+    for mode in state.modes:
+        if hasattr(mode, "functional"):
+            mode.functional = remove
+
+
 class _Room:
     """What `overrides.dispatcher` knows of this room."""
 
+    functionalize = staticmethod(functionalize)
     applies, call, call_overload = staticmethod(applies), staticmethod(call_function), staticmethod(call_overload)
 
 
