@@ -299,3 +299,13 @@ def test_memory_of_pooled_volumes_without_a_batch():
         return found
 
     agree(program)
+
+
+def test_softmax_by_its_operators_name():
+    def program(t):
+        x = t.linspace(-1, 1, 6).reshape(2, 3).requires_grad_()
+        found = t._softmax(x, 1, False), t._log_softmax(x, 0, False)
+        (found[0] * found[1]).sum().backward()
+        return found, x.grad
+
+    agree(program)
