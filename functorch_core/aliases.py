@@ -54,9 +54,12 @@ class AliasFinder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         """A spec for an alias, None for every other name."""
         name = self.target_of(fullname)
+        known = fullname in sys.modules
         found = None if name is None else _spec_of(name)
         if name is None or found is None:
             return None
+        if not known:  # its package has imported it: importlib would take that spec, and execute the file once more
+            sys.modules.pop(fullname, None)
         spec = importlib.machinery.ModuleSpec(fullname, AliasLoader(name), origin=name)
         if found.submodule_search_locations is not None:
             spec.submodule_search_locations = []  # a package; others can be run by `python -m`

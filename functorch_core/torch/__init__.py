@@ -124,6 +124,7 @@ _FROM = {
     "compiler": "_disable_dynamo compile",
     "cuda": "OutOfMemoryError",
     "compat.devices.accelerators": "Event Stream",
+    "compat.library.aten": "_log_softmax _softmax",
     "amp.grad_scaler": "GradScaler",
     "futures": "Future",
     "utils.dlpack": "to_dlpack",

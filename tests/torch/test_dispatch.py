@@ -210,3 +210,25 @@ def test_make_subclass_and_as_subclass():
 
     agree(program)
     agree(lambda torch: torch.ones(2).as_subclass(int), messages=True)
+
+
+def test_factories_say_where_and_how():
+    calls = """t.ones(3)\nt.zeros(2, dtype=t.int8)\nt.full((2,), 3, device="cpu")\nt.empty(2, device="meta")\nt.rand(2)
+        t.randint(1, 3, (2,))\nt.arange(1, 5, 2.0)\nt.eye(3, 2)\nt.ones_like(x)\nt.full_like(x, 2)\nx.new_zeros(2)
+        x.new_full((2,), 3)\nt.tril_indices(2, 2)\nt.normal(0.0, 1.0, (2,))\nt.ones(2, requires_grad=True)"""
+
+    def logged(t):
+        found = []
+
+        class Log(mode_of(t)):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                found.append(f"{func} {[str(a) for a in args]} {kwargs}")
+                return func(*args, **(kwargs or {}))
+
+        x = t.zeros(2, 3)
+        with Log():
+            for call in calls.splitlines():
+                eval(call.strip(), {"t": t, "x": x})
+        return found
+
+    assert logged(torch) == logged(real)

@@ -400,3 +400,19 @@ def test_modules_have_their_names_behind_another_finder():
         """
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_module_that_its_package_imports_is_loaded_once():
+    """torch.ops lies in torch.library, which imports it: asked for first it came from a second copy of the file."""
+    asked = """
+        import sys
+        import {name}
+        first = {name}.ops
+        import {name}.library
+        assert {name}.library.ops is first is sys.modules["functorch_core.torch.compat.library.ops"]
+        from {name}._ops import OpOverload
+        assert isinstance(first.aten.sin.default, OpOverload)
+        """
+    for name in ("torch", "functorch_core.torch"):
+        done = run(code=asked.format(name=name))
+        assert done.returncode == 0, done.stderr

@@ -263,3 +263,49 @@ def test_skipped_initialisation():
     assert made.weight.device.type == "cpu" and made.weight.dtype == ours.float64
     assert ours.equal(state, ours.get_rng_state())
     assert ours.nn.utils.skip_init(ours.nn.Linear, 5, 1, device="meta").weight.is_meta
+
+
+@pytest.mark.parametrize("name", ["max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d"])
+def test_sizes_of_windows(name):
+    n = int(name[-2])
+
+    def program(t):
+        wrong = [0, -1, 9, (), (1,), (1,) * 2, (1,) * 3, (1,) * 4]
+        kinds = ["kernel_size", "stride", "padding", *["dilation"] * name.startswith("max")]
+        function, x = getattr(t.nn.functional, name), t.ones([1, 2] + n * [4])
+        return [failing(lambda k=k, v=v: function(x, **{"kernel_size": 2, k: v}).shape) for k in kinds for v in wrong]
+
+    agree(program)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_sizes_of_fractional_windows(n):
+    def program(t):
+        function, x = getattr(t.nn.functional, f"fractional_max_pool{n}d"), t.ones([1, 2] + n * [7])
+        kernels, outs = [(), (1,), (2,) * 4, 2], [3, (3,), (), (3,) * 4, (9, *(3,) * (n - 1)), (*(3,) * (n - 1), 9)]
+        return [failing(lambda k=k, m=m: function(x, k, output_size=m).shape) for k in kernels for m in outs]
+
+    agree(program)
+
+
+def test_memory_of_pooled_volumes_without_a_batch():
+    def program(t):
+        found = []
+        for size in ((1, 8, 6, 6, 6), (1, 1, 6, 6, 6), (2, 3, 6, 6, 6)):
+            x = t.arange(float(np.prod(size))).reshape(size).contiguous(memory_format=t.channels_last_3d)
+            for y in (x, x[0], x.squeeze(0).clone()):
+                made = [t.nn.functional.max_pool3d(y, 3), *t.nn.functional.max_pool3d(y, 2, return_indices=True)]
+                found.append([(part, part.stride()) for part in made])
+        return found
+
+    agree(program)
+
+
+def test_softmax_by_its_operators_name():
+    def program(t):
+        x = t.linspace(-1, 1, 6).reshape(2, 3).requires_grad_()
+        found = t._softmax(x, 1, False), t._log_softmax(x, 0, False)
+        (found[0] * found[1]).sum().backward()
+        return found, x.grad
+
+    agree(program)

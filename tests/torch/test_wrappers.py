@@ -211,3 +211,14 @@ def test_a_class_with_memory_that_leaves_operators_to_its_base():
         return rounded((x * 2).exp()), x.sum().item(), names
 
     both(program)
+
+
+def test_wrappers_keep_their_class_in_func_transforms():
+    def program(face):
+        cls = quantised(face)
+        x = cls.of(face.tensor([1.0, 2.0, -4.0]))
+        gradient = face.func.grad(lambda x: (x * 2).sum())(x)
+        value, pull = face.func.vjp(lambda x: x * 3, x)
+        return type(gradient) is cls, type(value) is cls, type(pull(value)[0]) is cls
+
+    both(program)

@@ -20,6 +20,10 @@ from .levels import Frame, Taped, is_wrapper, needs_own_tape, peel, untaped, wra
 ONLY_FLOATING = "only Tensors of floating point dtype can require gradients"
 
 
+def _dispatches(x: Tensor) -> bool:
+    return type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__
+
+
 class Tracker:
     """The inputs of one function, tracked; `outer` is whether the tape was on outside."""
 
@@ -35,7 +39,7 @@ class Tracker:
             raise RuntimeError(ONLY_FLOATING)
         if self.own_tape:
             return wrap(Taped(self.depth, x), (FuncInput(None), 0))
-        if type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__:  # it stays of its class
+        if _dispatches(x):  # it stays of its class
             alias = x.detach()
             alias._ge = FuncInput(x._edge()), 0
             return alias
@@ -71,7 +75,7 @@ class Tracker:
             return y if self.outer else untaped(y)
         if y._level is not None or outside and self.outer or y._edge() is None:
             return y
-        return new_tensor(y._kept())
+        return y.detach() if _dispatches(y) else new_tensor(y._kept())
 
     def pull(self, outputs: Sequence[Tensor], cts: Sequence[Tensor], retain: bool, outside: bool) -> list[Tensor]:
         """The gradients of the inputs, zeros where an input was not used."""

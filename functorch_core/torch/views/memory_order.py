@@ -8,6 +8,7 @@ changed places, or a tensor with strides of its own: only then is this module as
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -129,6 +130,15 @@ def image(layouts, shape, static):
     """Channels-last if the first operand is."""
     found = len(shape) in (4, 5) and is_channels_last(*layouts[0])
     return channels_last_strides(shape) if found else None
+
+
+def volume(layouts, shape, static):
+    """As images; a volume without a batch lies as a batch of one does."""
+    if len(shape) != 4:
+        return image(layouts, shape, static)
+    sizes, strides = layouts[0]
+    found = is_channels_last((1, *sizes), (math.prod(sizes), *strides))
+    return channels_last_strides((1, *shape))[1:] if found else None
 
 
 def normalised(layouts, shape, static):

@@ -217,8 +217,19 @@ def _method(name: str):
     return method
 
 
+def _of_copy(name: str):
+    """What a method in place makes of a copy."""
+
+    def functional(self, *args, **kwargs):
+        return getattr(self.clone(), f"{name}_")(*args, **kwargs)
+
+    functional.__name__ = name
+    return functional
+
+
 OWN = {
     **BACKWARD,
+    **{name: _of_copy(name) for name in ("copy", "resize", "zero")},
     **{
         f.__name__: f
         for f in (

@@ -10,6 +10,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
+import functorch_core.torch as torch
+
 from ...dispatch import overrides
 from ...dispatch.op import Composite, TorchOp, registry
 from ...tape.modes import state as grad_state
@@ -59,11 +61,21 @@ def call_function(func, args: tuple, kwargs: dict):
     wanting = kwargs.get("requires_grad")
     chosen = choose(name, args, {k: x for k, x in kwargs.items() if k != "requires_grad"})
     if chosen is not None:
-        made = named_tuple(op, call(*chosen))
+        made = named_tuple(op, call(*_with_options(*chosen)))
         return made.requires_grad_() if wanting else made
     if isinstance(op, Composite) and not name.endswith("_") and all([s.composite for s in overloads_of(name)]):
         return in_its_parts(op, args, kwargs)
     raise NotImplementedError(UNKNOWN.format(name=name))
+
+
+def _with_options(schema: Overload, args: tuple, kwargs: dict) -> tuple:
+    """A call as PyTorch's Python functions make it: those that make tensors say where and how."""
+    if "pin_memory" not in schema.by_name:
+        return schema, args, kwargs
+    kwargs = {"pin_memory": False, **kwargs}
+    if schema.arguments[0].name != "self":
+        kwargs.setdefault("device", torch.get_default_device())
+    return schema, args, {a.name: kwargs[a.name] for a in schema.arguments if a.name in kwargs}
 
 
 def op_of(func, name: str):
@@ -144,9 +156,17 @@ def in_its_parts(op: Composite, args: tuple, kwargs: dict):
     return made
 
 
+def functionalize(remove: str):
+    """torch.func.functionalize was called: modes that can leave writes out do."""
+    for mode in state.modes:
+        if hasattr(mode, "functional"):
+            mode.functional = remove
+
+
 class _Room:
     """What `overrides.dispatcher` knows of this room."""
 
+    functionalize = staticmethod(functionalize)
     applies, call, call_overload = staticmethod(applies), staticmethod(call_function), staticmethod(call_overload)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import functools
 from collections.abc import Sequence
 
+from ...tensors.active import active
 from ...tensors.base import Tensor
 from ..shape.joining import stack
 
@@ -200,7 +201,7 @@ def replace_all_batch_norm_modules_(root):
 
 
 def functionalize(func, *, remove: str = "mutations"):
-    """func itself: here mutation is never seen by what executes a program.
+    """func itself: here mutation is never seen by what executes a program. Graphs of make_fx come without it.
 
     >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(2))
     tensor([1., 1.])
@@ -218,6 +219,8 @@ def functionalize(func, *, remove: str = "mutations"):
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
+        if active.overrides is not None and active.overrides.below is not None:
+            active.overrides.below.functionalize(remove)
         return func(*args, **kwargs)
 
     return wrapped

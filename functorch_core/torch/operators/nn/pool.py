@@ -9,9 +9,9 @@ from ....kernels.subgradients import magnitude
 from ...dispatch.op import torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
-from ...views.memory_order import image
+from ...views.memory_order import image, volume
 from ..values import along, aval_of, dt, full_like, like, np, p, require_floating, scalar_name, total, wide
-from .conv import ntuple
+from .pool_sizes import check, sizes
 
 # ---- the geometry of windows ---------------------------------------------------------------------
 
@@ -25,49 +25,19 @@ def places(size: int, kernel: int, stride: int, pad: int, dilation: int, ceil_mo
     return n
 
 
-def _check_pool(name: str, x, n: int, kernel, stride, pad, dilation, out):
-    a = aval_of(x)
-    if any(k <= 0 for k in kernel):
-        raise RuntimeError(f"kernel size should be greater than zero, but got kernel_size={list(kernel)}")
-    if any(s <= 0 for s in stride):
-        raise RuntimeError(f"stride should be greater than zero, but got stride={list(stride)}")
-    if any(d <= 0 for d in dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got dilation={list(dilation)}")
-    if any(q < 0 for q in pad):
-        raise RuntimeError(f"pad must be non-negative, but got pad: {pad[0]}")
-    if any(q > ((k - 1) * d + 1) // 2 for q, k, d in zip(pad, kernel, dilation)):
-        raise RuntimeError(
-            "pad should be at most half of effective kernel size, but got pad="
-            f"{pad[0]}, kernel_size={kernel[0]} and dilation={dilation[0]}"
-        )
-    if a.ndim not in (n + 1, n + 2) or 0 in a.shape[a.ndim - n - 1 :]:
-        raise RuntimeError(
-            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim "
-            f"batch size for input, but got: {list(a.shape)}"
-        )
-    if any(m < 1 for m in out):
-        raise RuntimeError(
-            f"Given input size: ({'x'.join(map(str, a.shape[-n - 1 :]))}). "
-            "Calculated "
-            f"output size: ({'x'.join(map(str, (a.shape[-n - 1], *out)))}). Output "
-            "size"
-            " is too small"
-        )
-
-
 class Pool:
     """The windows of one pooling over the last n dimensions of a value."""
 
     def __init__(self, name, x, n, kernel, stride, padding, dilation, ceil_mode):
-        kernel = ntuple(kernel, n, "kernel_size")
-        stride = kernel if stride is None or stride == () else ntuple(stride, n, "stride")
-        pad, dilation = ntuple(padding, n, "padding"), ntuple(dilation, n, "dilation")
+        kernel = sizes(name, "kernel_size", kernel, n)
+        stride = kernel if stride is None or stride == () else sizes(name, "stride", stride, n)
+        pad, dilation = sizes(name, "padding", padding, n), sizes(name, "dilation", dilation, n)
         size = aval_of(x).shape[-n:]
         if len(size) == n and min(*kernel, *stride, *dilation) > 0:
             out = tuple(places(*each, ceil_mode) for each in zip(size, kernel, stride, pad, dilation))
         else:
             out = (1,) * n
-        _check_pool(name, x, n, kernel, stride, pad, dilation, out)
+        check(name, x, n, kernel, stride, pad, dilation, out)
         self.kernel, self.stride, self.pad, self.dilation = kernel, stride, pad, dilation
         self.size, self.out, self.n = size, out, n
         # The windows may end before or beyond the padding: what they reach decides.
@@ -149,7 +119,7 @@ def _declare_max_pool(n: int):
     """
     name = f"max_pool{n}d"
     node = _of_two_dimensions("MaxPool2DWithIndices0") if n == 1 else f"{name}_with_indices"
-    traits = {"method": False, "layout": image, "node": node}
+    traits = {"method": False, "layout": volume if n == 3 else image, "node": node}
     return (
         torch_op(values, name=name, autocast={"cpu": "full"} if n == 3 else None, **traits),
         torch_op(with_indices, name=f"{name}_with_indices", function=n == 1, returns=tuple, **traits),

@@ -12,6 +12,7 @@ from ...views.memory_order import image
 from ..values import aval_of, dt, full_like, name_of, np, p, require_floating, tied
 from .conv import ntuple
 from .other import drawn
+from .pool_sizes import fractional_sizes
 
 # ---- max_unpool ----------------------------------------------------------------------------------
 
@@ -194,7 +195,8 @@ def _check_samples(input, samples, n: int):
 def _fractional_pool(input, n, kernel_size, output_size, output_ratio, return_indices, samples):
     if output_size is None and output_ratio is None:
         raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")
-    kernel = ntuple(kernel_size, n)
+    name = f"fractional_max_pool{n}d"
+    kernel = fractional_sizes(name, "kernel_size", kernel_size, n)
     if output_size is None:
         ratio = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
         if len(ratio) != n:
@@ -204,14 +206,16 @@ def _fractional_pool(input, n, kernel_size, output_size, output_ratio, return_in
         if not all(0 < r < 1 for r in ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
         output_size = tuple(int(m * r) for m, r in zip(input.shape[-n:], ratio))
-    out = ntuple(output_size, n)
+    out = fractional_sizes(name, "output_size", output_size, n)
     if 0 in input.shape[input.ndim - n - 1 :]:
         raise RuntimeError(
             f"fractional_max_pool{n}d(): Expected input to have non-zero size for non-batch dimensions, "
             f"but got{list(input.shape)} with dimension {input.shape.index(0, input.ndim - n - 1)} being empty."
         )
-    if any(m + k - 1 > size for m, k, size in zip(out, kernel, input.shape[-n:])):
-        raise RuntimeError(f"fractional_max_pool{n}d(): pool size too large relative to input")
+    for axis, m, k, size in zip(("time", "height", "width")[-n:], out, kernel, input.shape[-n:]):
+        if m + k - 1 > size:
+            out_form = "_out" * (n == 3)
+            raise RuntimeError(f"{name}{out_form}(): pool {axis} {k} too large relative to input {axis} {size}")
     if samples is None:
         batch = 1 if input.ndim == n + 1 else input.shape[0]
         samples = drawn("uniform", input, shape=(batch, input.shape[-n - 1], n))

@@ -689,7 +689,7 @@ def diagflat(input, offset=0):
 
 
 def _triangle_indices(name: str, keep):
-    def indices(row, col, offset=0, *, dtype=_types.int64, device=None, layout=None):
+    def indices(row, col, offset=0, *, dtype=_types.int64, device=None, layout=None, pin_memory=False):
         for what, n in (("row", row), ("col", col)):
             if n < 0:
                 raise RuntimeError(f"{what} must be non-negative, got{n}")

@@ -24,6 +24,7 @@ from .._code import PyTree
 from ..graph import Graph
 from ..graph_module import GraphModule
 from ..node import Node
+from .functionalized import functionalized
 
 VALUE = (
     "It appears that you're trying to get value out of a tracing tensor with {op} - erroring out! It's likely that "
@@ -44,6 +45,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def __init__(self, decompositions: Mapping):
         super().__init__()
         self.decompositions, self.graph, self.root = decompositions, Graph(), Module()
+        self.functional: str | None = None  # what torch.func.functionalize has been told to remove
         self.nodes: dict[int, Node] = {}  # by the id of a tensor, and of its value, which aliases of it share
         self.kept: list = []  # ids are those of one object as long as this lives
         self.constants: dict[str, int] = {}  # how many there are of a kind
@@ -162,12 +164,14 @@ def make_fx(
             result = f(*given)
         leaves, spec = tree_flatten(result)
         nodes = list(map(mode.argument, leaves))
+        kind = getattr(inspect.unwrap(f), "__annotations__", {}).get("return")
         if tree is None:
-            mode.graph.output(tree_unflatten(nodes, spec))
+            mode.graph.output(tree_unflatten(nodes, spec), kind)
         else:
             mode.graph.pytree = PyTree(names, tree, spec)
-            mode.graph.output(nodes)
-        return GraphModule(mode.root, mode.graph, getattr(f, "__name__", type(f).__name__))
+            mode.graph.output(nodes, kind)
+        graph = mode.graph if mode.functional is None else functionalized(mode.graph, mode.functional != "mutations")
+        return GraphModule(mode.root, graph, getattr(f, "__name__", type(f).__name__))
 
     return wrapped
 
