@@ -30,7 +30,7 @@ from ..tensors import types as _types
 from ..tensors.active import active
 from ..tensors.base import Tensor
 from .parameter import Parameter
-from .slots import MAYBE, NUMBER, SEVERAL
+from .slots import MAYBE, SEVERAL
 
 PLAIN = frozenset({Tensor, Parameter})
 # Classes of static arguments that are keys as they are.
@@ -82,7 +82,7 @@ def _kind(slot, cls: type) -> str | None:
     if slot is None:
         return TRUTH if cls is bool else STATIC if cls in SIMPLE else {float: FLOAT, tuple: SIZES}.get(cls)
     if cls in PLAIN:
-        return None if slot is NUMBER else TENSOR
+        return None if slot.reads_tensors else TENSOR
     if slot is SEVERAL:
         return LIST if cls is list or cls is tuple else None
     if slot is MAYBE and cls is type(None):
@@ -203,14 +203,14 @@ REFUSED = {
 }
 
 
-def _reading(kind: str, looking: bool) -> str:
+def _reading(kind: str, looking: bool, first: int) -> str:
     if kind == TENSOR:
         return "" if looking else READ
     if kind == LIST:
         return LOOK_LIST if looking else READ_LIST
     if kind == PAIR:
         return READ_PAIR
-    dtype = f"({PARTS[TENSOR][looking].replace('{i}', '0')}).dtype"
+    dtype = f"({PARTS[TENSOR][looking].replace('{i}', str(first))}).dtype"
     refuse = REFUSE.replace("{refused}", REFUSED[kind].replace("{dtype}", dtype)) if kind in REFUSED else ""
     return refuse + READ_NUMBER.replace("{literal}", IS_LITERAL[kind]) if kind in IS_LITERAL else refuse
 
@@ -257,7 +257,7 @@ def _filled(template: str, kinds: str, looking: bool) -> str:
     values, key = row(2), row(1 if looking else 0)
     return template.format(
         arguments=", ".join([f"x{i}" for i in range(len(kinds))]),
-        read=parts(lambda kind: _reading(kind, looking), ""),
+        read=parts(lambda kind: _reading(kind, looking, max(kinds.find(TENSOR), 0)), ""),
         key=key.rstrip(",") if len(kinds) == 1 else f"({key})",
         values=values,
         operands=row(3),
