@@ -30,7 +30,7 @@ from ..tensors import types as _types
 from ..tensors.active import active
 from ..tensors.base import Tensor
 from .parameter import Parameter
-from .slots import MAYBE, SEVERAL
+from .slots import FLOATS, MAX_HALF, MAYBE, SEVERAL
 
 PLAIN = frozenset({Tensor, Parameter})
 # Classes of static arguments that are keys as they are.
@@ -45,10 +45,9 @@ TENSOR, LIST, STATIC, TRUTH, FLOAT, SIZES, INT_NUMBER, FLOAT_NUMBER, NOTHING = "
 INT_ELEMENT, FLOAT_ELEMENT = "eE"  # numbers that a path takes where the dtype of the first operand surely has them
 ANY_NUMBERS = {int: INT_NUMBER, float: FLOAT_NUMBER}
 ELEMENTS = {int: INT_ELEMENT, float: FLOAT_ELEMENT}
-FLOATS = frozenset({dt.float16, dt.bfloat16, dt.float32, dt.float64})
 LOOSE = FLOATS | {dt.bool_}  # that have all numbers of half precision, as truths or in that which they become
 WIDE = FLOATS - {dt.float16} | {dt.int32, dt.int64}
-MAX_HALF, MAX_FLOAT = (float(dt.finfo(x).max) for x in (dt.float16, dt.float32))
+MAX_FLOAT = float(dt.finfo(dt.float32).max)
 PAIR = "P"  # a list of two tensors, which is written out
 LITERAL, PACKED = "lp"  # a number that is part of the key, and one that is an operand, where it is known which
 

@@ -169,6 +169,11 @@ class NumberSlot(OperandSlot):
         return self.other_placeholder(builder, x.item() if isinstance(x, Tensor) else x)
 
 
+PYTHON_REALS = frozenset({int, float})
+FLOATS = frozenset({dt.float16, dt.bfloat16, dt.float32, dt.float64})
+MAX_HALF = float(dt.finfo(dt.float16).max)
+
+
 class FactorSlot(NumberSlot):
     """A number that must have a value in the dtype of the first operand; `promoted`: in that which all before it
     promote to, `wide`: in float32 if that is half precision."""
@@ -179,6 +184,10 @@ class FactorSlot(NumberSlot):
         self.promoted, self.wide = promoted, wide
 
     def other_key(self, op, x, operands: list):
+        if x.__class__ in PYTHON_REALS and -MAX_HALF <= x <= MAX_HALF:
+            first = operands[0] if operands else None
+            if isinstance(first, Tensor) and logical_aval(first).dtype in FLOATS:
+                return number_key(x, operands)  # whatever other operands are, it is held
         if is_number(x):
             self.check(python_number(x), operands)
         return super().other_key(op, x, operands)
