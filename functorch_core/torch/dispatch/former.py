@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...core.warn import warn_once
 from ..tensors.base import Tensor
-from .slots import NUMBER, is_number
+from .slots import is_number
 
 OVERLOAD = """This overload of {name} is deprecated:
 \t{name}({former})
@@ -38,7 +38,8 @@ def in_order_of_today(op, args: tuple, kwargs: dict, in_place: bool = False) -> 
 
 def _fits(op, given: dict) -> bool:
     return all(
-        _is_factor(x) if op.slots[op.index[name]] is NUMBER else _is_operand(op, name, x) for name, x in given.items()
+        _is_factor(x) if op.slots[op.index[name]].reads_tensors else _is_operand(op, name, x)
+        for name, x in given.items()
     )
 
 
@@ -52,7 +53,7 @@ def _is_operand(op, name: str, x) -> bool:
 
 def _message(op, former: list[str], in_place: bool) -> str:
     def told(names):
-        return ", ".join([f"{'Number' if op.slots[op.index[n]] is NUMBER else 'Tensor'} {n}" for n in names])
+        return ", ".join([f"{'Number' if op.slots[op.index[n]].reads_tensors else 'Tensor'} {n}" for n in names])
 
     today = f"{told(op.names[in_place : op.n_positional])}, *, "
     today += ", ".join([f"Number {n} = 1" for n in op.names[op.n_positional :]])

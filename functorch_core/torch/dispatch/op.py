@@ -36,7 +36,7 @@ from .former import in_order_of_today
 from .inplace import check_memory, check_outs, write
 from .out_dtypes import ANY, decided
 from .paths import NEW, PLAIN, SIMPLE, Path, path_of, pattern, remember
-from .slots import NUMBER, OPERAND, NoOperand, slot_of
+from .slots import OPERAND, NoOperand, slot_of
 from .traits import Out, Traits, outs
 
 _EMPTY = inspect.Parameter.empty
@@ -264,7 +264,7 @@ class TorchOp:
                 if slot is None:
                     # True == 1, but is no dimension.
                     key.append((bool, value) if cls is bool else value if cls in SIMPLE else static_key(value))
-                elif cls in PLAIN and slot is not NUMBER:
+                elif cls in PLAIN and not slot.reads_tensors:
                     operands.append(value)
                     key.append(value._value.aval if value._level is None else value._level.aval)
                 else:

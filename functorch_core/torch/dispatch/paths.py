@@ -30,7 +30,7 @@ from ..tensors import types as _types
 from ..tensors.active import active
 from ..tensors.base import Tensor
 from .parameter import Parameter
-from .slots import MAYBE, NUMBER, SEVERAL
+from .slots import FLOATS, MAX_HALF, MAYBE, SEVERAL
 
 PLAIN = frozenset({Tensor, Parameter})
 # Classes of static arguments that are keys as they are.
@@ -45,10 +45,9 @@ TENSOR, LIST, STATIC, TRUTH, FLOAT, SIZES, INT_NUMBER, FLOAT_NUMBER, NOTHING = "
 INT_ELEMENT, FLOAT_ELEMENT = "eE"  # numbers that a path takes where the dtype of the first operand surely has them
 ANY_NUMBERS = {int: INT_NUMBER, float: FLOAT_NUMBER}
 ELEMENTS = {int: INT_ELEMENT, float: FLOAT_ELEMENT}
-FLOATS = frozenset({dt.float16, dt.bfloat16, dt.float32, dt.float64})
 LOOSE = FLOATS | {dt.bool_}  # that have all numbers of half precision, as truths or in that which they become
 WIDE = FLOATS - {dt.float16} | {dt.int32, dt.int64}
-MAX_HALF, MAX_FLOAT = (float(dt.finfo(x).max) for x in (dt.float16, dt.float32))
+MAX_FLOAT = float(dt.finfo(dt.float32).max)
 PAIR = "P"  # a list of two tensors, which is written out
 LITERAL, PACKED = "lp"  # a number that is part of the key, and one that is an operand, where it is known which
 
@@ -82,7 +81,7 @@ def _kind(slot, cls: type) -> str | None:
     if slot is None:
         return TRUTH if cls is bool else STATIC if cls in SIMPLE else {float: FLOAT, tuple: SIZES}.get(cls)
     if cls in PLAIN:
-        return None if slot is NUMBER else TENSOR
+        return None if slot.reads_tensors else TENSOR
     if slot is SEVERAL:
         return LIST if cls is list or cls is tuple else None
     if slot is MAYBE and cls is type(None):
@@ -203,14 +202,14 @@ REFUSED = {
 }
 
 
-def _reading(kind: str, looking: bool) -> str:
+def _reading(kind: str, looking: bool, first: int) -> str:
     if kind == TENSOR:
         return "" if looking else READ
     if kind == LIST:
         return LOOK_LIST if looking else READ_LIST
     if kind == PAIR:
         return READ_PAIR
-    dtype = f"({PARTS[TENSOR][looking].replace('{i}', '0')}).dtype"
+    dtype = f"({PARTS[TENSOR][looking].replace('{i}', str(first))}).dtype"
     refuse = REFUSE.replace("{refused}", REFUSED[kind].replace("{dtype}", dtype)) if kind in REFUSED else ""
     return refuse + READ_NUMBER.replace("{literal}", IS_LITERAL[kind]) if kind in IS_LITERAL else refuse
 
@@ -257,7 +256,7 @@ def _filled(template: str, kinds: str, looking: bool) -> str:
     values, key = row(2), row(1 if looking else 0)
     return template.format(
         arguments=", ".join([f"x{i}" for i in range(len(kinds))]),
-        read=parts(lambda kind: _reading(kind, looking), ""),
+        read=parts(lambda kind: _reading(kind, looking, max(kinds.find(TENSOR), 0)), ""),
         key=key.rstrip(",") if len(kinds) == 1 else f"({key})",
         values=values,
         operands=row(3),

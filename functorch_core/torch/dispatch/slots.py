@@ -10,6 +10,9 @@
     Bound            the same where a number of a higher category changes the dtype
     Choice           a tensor or a Python number that was looked at before the call
     Number           a Python number that may vary from call to call: a packed input
+    Scale            the same, which the dtype that two tensors promote to must have
+    Factor           the same of all tensors before it, where half precision is computed in float32
+    Level            a Number that the dtype of the first operand must have, of whatever category
     (anything else)  static: part of the op's signature, hashable (lists become tuples)
 
 A slot says two things of an argument, each the mirror of the other: its part of the signature (`key`),
@@ -24,11 +27,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from ...core import dtypes as dt
 from ...core.aval import Aval
 from ...core.trace import Builder
 from ...ops.signature import number_key, number_placeholder
 from ..tensors.base import Tensor
-from ..tensors.promotion import check_held, combine_ranks, scalar_dtype
+from ..tensors.promotion import HALF, check_held, combine_ranks, result_dtype, scalar_dtype
 
 
 def logical_aval(tensor: Tensor) -> Aval:
@@ -82,6 +86,7 @@ class Slot:
     expected = "Tensor"  # in errors
     takes_numbers = False
     checks_numbers = False
+    reads_tensors = False  # a tensor is a number here, no operand
 
     def key(self, op, x, operands: list):
         """The argument's part of the signature; what varies is appended to `operands`."""
@@ -155,12 +160,54 @@ class NumberSlot(OperandSlot):
     """A Python number, or a tensor that is read for one."""
 
     name = expected = "Number"
+    reads_tensors = True
 
     def key(self, op, x, operands: list):
         return self.other_key(op, x.item() if isinstance(x, Tensor) else x, operands)
 
     def placeholder(self, builder: Builder, x):
         return self.other_placeholder(builder, x.item() if isinstance(x, Tensor) else x)
+
+
+PYTHON_REALS = frozenset({int, float})
+FLOATS = frozenset({dt.float16, dt.bfloat16, dt.float32, dt.float64})
+MAX_HALF = float(dt.finfo(dt.float16).max)
+
+
+class FactorSlot(NumberSlot):
+    """A number that must have a value in the dtype of the first operand; `promoted`: in that which all before it
+    promote to, `wide`: in float32 if that is half precision."""
+
+    checks_numbers = True
+
+    def __init__(self, promoted: bool, wide: bool = False):
+        self.promoted, self.wide = promoted, wide
+
+    def other_key(self, op, x, operands: list):
+        if x.__class__ in PYTHON_REALS and -MAX_HALF <= x <= MAX_HALF:
+            first = operands[0] if operands else None
+            if isinstance(first, Tensor) and logical_aval(first).dtype in FLOATS:
+                return number_key(x, operands)  # whatever other operands are, it is held
+        if is_number(x):
+            self.check(python_number(x), operands)
+        return super().other_key(op, x, operands)
+
+    def check(self, number, operands: list):
+        """RuntimeError for a number that the dtype does not have."""
+        avals = [logical_aval(y) for y in operands if isinstance(y, Tensor)]
+        found = result_dtype(avals) if self.promoted else avals[0].dtype
+        check_held(dt.float32 if self.wide and found in HALF else found, number)
+
+
+class ScaleSlot(FactorSlot):
+    """A factor of the second of two operands, of which one may be a number: that may change the dtype, and if it is 0
+    or 1 it is no operand. Of fractions of integers the op itself says that it takes none."""
+
+    def check(self, number, operands: list):
+        if len(operands) == 2 and all([isinstance(y, Tensor) for y in operands]):
+            dtype = result_dtype([logical_aval(y) for y in operands])
+            if number.__class__ is not float or dtype not in dt.INTEGER:
+                check_held(dtype, number)
 
 
 class SeveralSlot(Slot):
@@ -179,6 +226,7 @@ class SeveralSlot(Slot):
 
 
 TENSOR, MAYBE, OPERAND, NUMBER, SEVERAL = Slot(), MaybeSlot(), OperandSlot(), NumberSlot(), SeveralSlot()
+SCALE, FACTOR, LEVEL = ScaleSlot(True), FactorSlot(True, wide=True), FactorSlot(False)
 ELEMENT, BOUND, CHOICE = ElementSlot(False), ElementSlot(True), ChoiceSlot()
 MaybeTensor = Annotated[Tensor | None, MAYBE]
 Operand = Annotated[Tensor | complex, OPERAND]
@@ -186,6 +234,9 @@ Element = Annotated[Tensor | complex, ELEMENT]
 Bound = Annotated[Tensor | complex, BOUND]
 Choice = Annotated[Tensor | complex, CHOICE]
 Number = Annotated[complex, NUMBER]
+Scale = Annotated[complex, SCALE]
+Factor = Annotated[complex, FACTOR]
+Level = Annotated[complex, LEVEL]
 Tensors = Annotated[Sequence[Tensor], SEVERAL]
 
 

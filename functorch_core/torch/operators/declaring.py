@@ -12,7 +12,7 @@ from ...transforms.custom import stop_gradient
 from ..dispatch.op import TorchOp, torch_op
 from ..tensors import types as _types
 from ..tensors.base import Tensor
-from ..tensors.promotion import broadcast, cast, promote, result_dtype
+from ..tensors.promotion import HALF, broadcast, cast, promote, result_dtype
 from ..tensors.types import scalar_name as scalar_name
 from .values import NOT_IMPLEMENTED as NOT_IMPLEMENTED
 from .values import require
@@ -23,7 +23,6 @@ REAL = dt.INTEGER | FLOATS
 NUMERIC = REAL | dt.COMPLEX
 BITS = dt.INTEGER | {dt.bool_}
 ORDERED = REAL | {dt.bool_}
-HALF = frozenset({dt.float16, dt.bfloat16})
 
 
 def to_float(x):

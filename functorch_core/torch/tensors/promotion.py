@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import primitives as p
 from ...core import dtypes as dt
-from ...core.aval import HasAval, aval_of
+from ...core.aval import Aval, HasAval, aval_of
 from ...kernels.conversion import wrapped
 from ...ops import promotion as strict
 from ...ops.promotion import broadcast_together
@@ -22,6 +22,7 @@ from ...ops.signature import SCALARS, Weak
 from ..tensors.types import scalar_name
 from . import types as _types
 
+HALF = frozenset({dt.float16, dt.bfloat16})
 _BAREBONES = frozenset({dt.uint16, dt.uint32, dt.uint64})
 _UNSUPPORTED = "Promotion for {what} is not supported, attempted to promote {a} and {b}"
 
@@ -52,7 +53,7 @@ def scalar_dtype(kind: type) -> np.dtype:
 
 
 def result_dtype(operands) -> np.dtype:
-    """The NumPy dtype that values and numbers promote to, as torch.result_type."""
+    """The NumPy dtype that values (or their avals) and numbers promote to, as torch.result_type."""
     ranks: list[np.dtype | None] = [None, None, None]
     for x in operands:
         if isinstance(x, Weak):
@@ -60,7 +61,7 @@ def result_dtype(operands) -> np.dtype:
         elif isinstance(x, SCALARS):
             rank, d = 2, scalar_dtype(type(x))
         else:
-            a = aval_of(x)
+            a = x if isinstance(x, Aval) else aval_of(x)
             rank, d = (0 if a.ndim else 1), a.dtype
         ranks[rank] = d if ranks[rank] is None else promote_dtypes(ranks[rank], d)
     return combine_ranks(*ranks)

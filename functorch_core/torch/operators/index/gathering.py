@@ -15,7 +15,7 @@ from ....transforms.linear_map import linear_map
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import Looking, composite, torch_op, write_out
 from ...dispatch.out_dtypes import check as check_out
-from ...dispatch.slots import Number, Operand
+from ...dispatch.slots import Level, Operand
 from ...dispatch.traits import EXACT, SAME_TYPE, Out, outs
 from ...tensors.base import Tensor, wrap_dim
 from ...tensors.promotion import cast
@@ -383,7 +383,7 @@ def _index_write_node(a):
 
 
 @torch_op(node=_index_write_node, devices="any")
-def _index_write(input: Tensor, index: Tensor, source: Operand, alpha: Number, dim, combine):
+def _index_write(input: Tensor, index: Tensor, source: Operand, alpha: Level, dim, combine):
     source = cast(source, input.aval.dtype)
     if not (isinstance(alpha, (int, float)) and alpha == 1):
         factor = cast(alpha, input.aval.dtype)

@@ -19,7 +19,7 @@ from ...tape.apply import GraphOp
 from ...tape.modes import state
 from ...tensors.active import active
 from ...tensors.base import Tensor
-from ...tensors.promotion import cast
+from ...tensors.promotion import cast, holds
 from ...views.cells import INT, STATIC_ENDS, is_apart, overwrite, put_values
 from ...views.seen import MOST
 
@@ -147,10 +147,11 @@ def _aval_of(value, a: Aval) -> Aval | type | None:
         found = value._value.aval
         return found if found.dtype == a.dtype else None
     if cls is float and a.dtype in dt.FLOATING or cls is int and fits(value) and a.dtype in NUMERIC:
-        return cls
+        return cls if -MAX_HALF <= value <= MAX_HALF or holds(a.dtype, value) else None
     return None
 
 
+MAX_HALF = float(dt.finfo(dt.float16).max)  # which all of these dtypes have
 NUMERIC = frozenset({*dt.FLOATING, dt.int64})
 
 

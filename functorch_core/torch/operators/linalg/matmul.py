@@ -13,7 +13,7 @@ from ....ops.promotion import broadcast_shapes
 from ....primitives import linalg_matrices as m
 from ...dispatch.former import factors_first
 from ...dispatch.op import composite, torch_op, write_out
-from ...dispatch.slots import MaybeTensor, Number, Tensors
+from ...dispatch.slots import Factor, MaybeTensor, Tensors
 from ...dispatch.traits import EXACT, Out, castable
 from ...tensors.base import Tensor
 from ...tensors.promotion import _explain, cast, promote, result_dtype
@@ -358,7 +358,7 @@ def _check_scale(name: str, number, x):
 
 
 @torch_op(inplace=True, out=Out(EXACT, whole=True), autocast="low", former=factors_first("mat1", "mat2"))
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Factor = 1, alpha: Factor = 1, out=None):
     """beta * input + alpha * (mat1 @ mat2).
 
     >>> torch.addmm(torch.ones(1), torch.ones(2, 3), torch.ones(3, 2))
@@ -380,7 +380,7 @@ def _check_addmm(input, mat1, mat2):
 
 
 @torch_op(inplace=True, out=Out(EXACT, whole=True), autocast={"cuda": "low"}, former=factors_first("mat", "vec"))
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Factor = 1, alpha: Factor = 1, out=None):
     """beta * input + alpha * (mat @ vec).
 
     >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
@@ -390,7 +390,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
 
 
 @torch_op(inplace=True, aliases=(), autocast={"cuda": "low"}, out=Out(whole=True), former=factors_first("vec1", "vec2"))
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Factor = 1, alpha: Factor = 1, out=None):
     """beta * input + alpha * outer(vec1, vec2).
 
     >>> torch.addr(torch.zeros(2, 2), torch.ones(2), torch.ones(2))
@@ -430,7 +430,7 @@ def _addr_of_bools(input, products, beta, alpha):
 
 
 @torch_op(inplace=True, out=Out(EXACT, whole=True), autocast="low", former=factors_first("batch1", "batch2"))
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Factor = 1, alpha: Factor = 1, out=None):
     """beta * input + alpha * bmm(batch1, batch2).
 
     >>> torch.baddbmm(torch.ones(1), torch.ones(2, 1, 3), torch.ones(2, 3, 1)).shape
@@ -449,7 +449,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
     autocast="low",
     former=factors_first("batch1", "batch2"),
 )
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Factor = 1, alpha: Factor = 1, out=None):
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch.
 
     >>> torch.addbmm(torch.zeros(1), torch.ones(2, 1, 3), torch.ones(2, 3, 1))

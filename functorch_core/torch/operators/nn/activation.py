@@ -10,14 +10,15 @@ from ....kernels.reductions import softmax as softmax_of
 from ....kernels.values import along, aval_of, derived, dt, full_like, like, np, p, spread, stop_gradient, wide
 from ...dispatch.inplace import inplace as in_place
 from ...dispatch.op import composite, registry, torch_op, write_out
-from ...dispatch.slots import Number
+from ...dispatch.slots import Factor, Level
 from ...dispatch.traits import EXACT, EXPECTED, SCALAR_TYPE, Out
 from ...tensors.active import active, overridable
 from ...tensors.base import Tensor
+from ...tensors.promotion import check_held
 from ...views.cells import assign
 from ...views.memory_order import by_first, preserved
 from .. import random as _random
-from ..declaring import by_number
+from ..declaring import by_number, scale_dtype
 from ..pointwise.arithmetic import ONE_BOOL
 from ..random.sampling import bits_of, sampled
 from ..values import cast, floated, name_of, require_floating, require_same_dtype, wrap_dim
@@ -75,6 +76,8 @@ def _hardtanh(input: Tensor, min_val=-1.0, max_val=1.0):
         raise ValueError("min_val cannot be greater than max_val")
     if min_val < 0 and aval_of(input).dtype.kind == "u":
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    for bound in (min_val, max_val):
+        check_held(aval_of(input).dtype, bound)
     low, high = full_like(input, min_val), full_like(input, max_val)
     x = p.select(p.le(input, low), low, input)
     return p.select(p.ge(input, high), high, x)
@@ -103,6 +106,7 @@ def relu6(input, inplace=False):
 @hidden
 def _leaky_relu(input: Tensor, negative_slope=0.01):
     require_floating("leaky_relu_cpu", input)
+    check_held(scale_dtype(aval_of(input).dtype), negative_slope)
     return p.select(p.gt(input, 0), input, by_number(p.mul, input, negative_slope))
 
 
@@ -117,7 +121,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 
 
 @torch_op(inplace=True, name="threshold", method=False, out=Out(overlapping=True, idempotent=True))
-def torch_threshold(input: Tensor, threshold: Number, value: Number, *, out=None):
+def torch_threshold(input: Tensor, threshold: Factor, value: Level, *, out=None):
     """input where it is above the threshold, `value` elsewhere.
 
     >>> torch.threshold(torch.tensor([0.1, 2.]), 1., 0.)
@@ -227,7 +231,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
 
 
 @torch_op(method=True, out=Out(EXPECTED))
-def hardshrink(input: Tensor, lambd: Number = 0.5, *, out=None):
+def hardshrink(input: Tensor, lambd: Level = 0.5, *, out=None):
     """input where its magnitude exceeds lambd, 0 elsewhere.
 
     >>> nn.functional.hardshrink(torch.tensor([0.4, 2.]))
@@ -246,9 +250,12 @@ def softshrink(input: Tensor, lambd=0.5, *, out=None):
     >>> nn.functional.softshrink(torch.tensor([0.4, 2.]))
     tensor([0.0000, 1.5000])
     """
-    require_floating("softshrink_cpu", input)
-    if not lambd >= 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    require_floating("softshrink_check", input)
+    largest = float(dt.finfo(aval_of(input).dtype).max)
+    if not 0 <= lambd <= largest:
+        raise RuntimeError(
+            f"lambda must be in range [0, {largest:g}] for input dtype {name_of(input)}, but found {lambd:g}"
+        )
     limit = full_like(input, lambd)
     inside = p.and_(p.ge(input, p.neg(limit)), p.le(input, limit))  # not so NaN
     outside = p.select(p.gt(input, limit), p.sub(input, limit), p.add(input, limit))
@@ -278,6 +285,7 @@ tanhshrink = _tanhshrink
 @hidden(node="EluBackward0", in_place="elu_")
 def _elu_op(input: Tensor, alpha=1.0):
     require_floating("elu_cpu", input, complex=True)
+    check_held(scale_dtype(aval_of(input).dtype), alpha)
     return like(act.elu(float(alpha), 1.0, 1.0)(wide(input)), input)
 
 
@@ -322,6 +330,7 @@ def torch_celu(input: Tensor, alpha=1.0):
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     require_floating("elu_cpu", input)
+    check_held(scale_dtype(aval_of(input).dtype), alpha)
     return like(act.elu(float(alpha), 1.0, 1.0 / alpha)(wide(input)), input)
 
 

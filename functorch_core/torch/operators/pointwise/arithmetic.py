@@ -12,7 +12,7 @@ from ....kernels.values import derived
 from ....transforms.custom import stop_gradient
 from ...dispatch.division import Division
 from ...dispatch.op import composite, torch_op, write_out
-from ...dispatch.slots import Bound, Number, Operand, OperandSlot
+from ...dispatch.slots import Bound, Factor, Operand, OperandSlot, Scale
 from ...dispatch.traits import EXPECTED, Out
 from ...tape.node_names import if_tensor
 from ...tensors import types as _types
@@ -56,7 +56,7 @@ def scaled(x, alpha):
     in_place="add_.Tensor",
     former=("input alpha other",),
 )
-def add(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
+def add(input: Operand, other: Operand, *, alpha: Scale = 1, out=None):
     """input + alpha * other, elementwise, with promotion and broadcasting.
 
     >>> torch.add(torch.tensor([1., 2.]), 10)
@@ -83,7 +83,7 @@ def _check_subtraction(*operands):
     in_place="sub_.Tensor",
     former=("input alpha other",),
 )
-def sub(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
+def sub(input: Operand, other: Operand, *, alpha: Scale = 1, out=None):
     """input - alpha * other, elementwise.
 
     >>> torch.sub(torch.tensor([1., 2.]), 1)
@@ -95,7 +95,7 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
 
 
 @torch_op(node=if_tensor("other", "RsubBackward0", "RsubBackward1"))
-def rsub(input: Tensor, other: Operand, *, alpha: Number = 1):
+def rsub(input: Tensor, other: Operand, *, alpha: Scale = 1):
     """other - alpha * input, elementwise.
 
     >>> torch.rsub(torch.tensor([1., 2.]), 1)
@@ -126,7 +126,7 @@ def mul(input: Operand, other: Operand, *, out=None):
 
 
 @torch_op(inplace=True, autocast={"cuda": "widest"}, former=("input value tensor1 tensor2",))
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Factor = 1, out=None):
     """input + value * tensor1 * tensor2, elementwise.
 
     >>> torch.addcmul(torch.zeros(2), torch.ones(2), torch.tensor([1., 2.]), value=3)
@@ -149,7 +149,7 @@ _INTEGER_ADDCDIV = (
 
 
 @torch_op(inplace=True, autocast={"cuda": "widest"}, former=("input value tensor1 tensor2",))
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Factor = 1, out=None):
     """input + value * tensor1 / tensor2, elementwise.
 
     >>> torch.addcdiv(torch.zeros(2), torch.ones(2), torch.tensor([1., 2.]), value=3)
