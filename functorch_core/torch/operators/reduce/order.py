@@ -366,7 +366,7 @@ def _quantile(name: str, skip_nan: bool, doc: str):
     def checked(input, q, *args, **kwargs):
         if not isinstance(q, Tensor) and not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
-        if isinstance(q, Tensor):
+        if isinstance(q, Tensor) and input.is_floating_point():  # of others the op says that it does not take them
             require_elements(q, IN_UNIT, name, "quantile() q values must be in the range [0, 1]")
         return op(input, q, *args, **kwargs)
 
