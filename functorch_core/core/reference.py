@@ -133,8 +133,8 @@ def _converting(run: Function, avals: list[Aval], multiple: bool) -> Function:
 
 
 class Reference:
-    """A graph's steps; call it with a list of host arrays, or `run(*arrays)`, get a list of host arrays. `into`: the
-    node that makes the result writes to its first operand (see `updating`)."""
+    """A graph's steps; call it with host arrays, get a list of host arrays. `into`: the node that makes the result
+    writes to its first operand (see `updating`)."""
 
     __slots__ = ("n_inputs", "rest", "steps", "outputs", "run")
 
@@ -143,14 +143,15 @@ class Reference:
         self.steps: list[Step]
         self.rest: list[Any]  # the constants
         self.outputs: list[int]
-        self.run: Function = self._first  # then the steps as a function
+        self.run: Function | None = None  # the steps as a function, after the first run
         _Builder(graph, self, into)
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs. (NumPy's warnings are the caller's: np.errstate once around many calls.)"""
-        return self.run(*arrays)
+        return (self.run or self.first)(*arrays)
 
-    def _first(self, *arrays: np.ndarray) -> list[np.ndarray]:
+    def first(self, *arrays: np.ndarray) -> list[np.ndarray]:
+        """The same at the first time, after which there is `run`."""
         env: list[Any] = [*arrays, *self.rest]
         for step in self.steps:
             step.first(env)

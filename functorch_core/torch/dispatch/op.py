@@ -239,9 +239,8 @@ class TorchOp:
 
     def compute(self, bound: list):
         """Apply to bound arguments."""
-        path = None
+        path, classes = None, tuple(map(type, bound))
         if active.plain:
-            classes = tuple(map(type, bound))
             run = self.runs.get(classes if len(classes) > 1 else classes[0])
             made = None if run is None else run(*bound)
             if made is not None:
