@@ -56,7 +56,7 @@ def test_version_of_nonsense_compares_as_text():
         "onnx.export",
         "nested.nested_tensor",
         "ao.quantization.quantize_dynamic",
-        "distributed.rpc.init_rpc",
+        "distributed.elastic.metrics.put_metric",
         "utils.cpp_extension.load",
         "package.PackageImporter",
         "hub.list",
