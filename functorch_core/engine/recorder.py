@@ -476,6 +476,7 @@ def _is_at_its_end(recording: Recording) -> bool:
 def _is_rotation(ids: list[int], body: list[int]) -> bool:
     """Whether these are a loop's body, begun anywhere.
 
+    >>> from functorch_core.engine.recorder import _is_rotation
     >>> _is_rotation([3, 1, 2], [1, 2, 3]), _is_rotation([3, 2, 1], [1, 2, 3]), _is_rotation([], [])
     (True, False, False)
     """

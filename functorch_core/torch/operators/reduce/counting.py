@@ -38,7 +38,7 @@ COUNTS = Out(
 )
 
 
-@torch_op(name="_histc", node="histc", out=COUNTS)
+@torch_op(name="_histc", out=COUNTS)
 def _histc(input: Tensor, bins, min, max, *, out=None):
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
