@@ -179,9 +179,9 @@ convert_p = Primitive(
 )
 
 
-def by_float32(x: Value, *, of: Function, **params: Any) -> Value:
-    """of(x) of a narrower float, computed in float32 and rounded once. For lowerings."""
-    return convert(of(convert(x, dtype=dt.float32), **params), dtype=x.dtype)
+def by_float32(*xs: Value, of: Function, **params: Any) -> Value:
+    """of(*xs) of narrower floats, computed in float32 and rounded once. For lowerings."""
+    return convert(of(*[convert(x, dtype=dt.float32) for x in xs], **params), dtype=xs[0].dtype)
 
 
 # ---- bitcast -------------------------------------------------------------------------------------

@@ -215,6 +215,15 @@ def test_every_dtype(names, dtype):
         )
 
 
+@pytest.mark.parametrize("dtype", sorted(dt.FLOAT8 - {dt.float8_e8m0fnu}, key=str), ids=str)
+def test_powers_of_every_pair_of_float8(dtype):
+    every = np.arange(256, dtype=np.uint8).view(dtype)
+    x, y = np.repeat(every, 256), np.tile(every, 256)
+    graph = graph_of(lambda x, y: [p.pow(x, y)], [x, y])
+    (found,), (wanted,) = [[a.astype(np.float32) for a in run(graph, [x, y])] for run in (compiled, evaluate)]
+    np.testing.assert_allclose(found, wanted, rtol=0.26, atol=float(dt.finfo(dtype).smallest_subnormal))  # a rounding
+
+
 def test_integer_division_wraps_and_survives_zero():
     x = np.array([7, -7, -128, 5, -128], np.int8)
     y = np.array([-2, 2, -1, 0, 0], np.int8)
