@@ -9,22 +9,21 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 
-def _create_beside(target: str) -> tuple[int, str]:
-    """A new empty file in the target's directory, with the permissions a new file gets there."""
+def _name_beside(target: str) -> str:
+    """A name for a new file in the target's directory."""
     directory, name = os.path.split(target)
     # A long name must leave room for the random part: 255 bytes are the usual limit.
     stem = os.fsdecode(os.fsencode(name)[:200])
-    while True:
-        path = os.path.join(directory, f".{stem}.{secrets.token_hex(6)}.tmp")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        try:
-            # os.open with 0o666 lets the kernel apply the umask; tempfile would give 0o600.
-            return os.open(path, flags, 0o666), path
-        except FileExistsError:
-            continue
-        except FileNotFoundError:
-            message = f"Parent directory {directory or '.'} does not exist."
-            raise RuntimeError(message) from None
+    return os.path.join(directory, f".{stem}.{secrets.token_hex(12)}.tmp")
+
+
+def _created(path: str) -> BinaryIO:
+    """A new file with the permissions that a new file gets."""
+    try:
+        return open(path, "xb")
+    except FileNotFoundError:
+        message = f"Parent directory {os.path.dirname(path) or '.'} does not exist."
+        raise RuntimeError(message) from None
 
 
 def _sync_directory(directory: str) -> None:
@@ -60,9 +59,9 @@ def open_atomic(path: str | os.PathLike) -> Iterator[BinaryIO]:
             yield file
         return
     mode = _existing_mode(target)
-    descriptor, temporary = _create_beside(target)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
+    temporary = _name_beside(target)
+    try:  # creates the file, too: whatever interrupts, it is taken away
+        with _created(temporary) as file:
             yield file
             file.flush()
             if mode is not None:
