@@ -170,9 +170,11 @@ class Processes:
         """Wait until all have ended well, None, or until one fails: (its number, its exit status)."""
         while True:
             statuses = [p.poll() for p in self.running]
-            failed = next(((k, s) for k, s in enumerate(statuses) if s), None)
-            if failed is not None or all(s == 0 for s in statuses):
-                return failed
+            failed = [(k, s) for k, s in enumerate(statuses) if s]
+            if failed:  # one that a signal ended did not fail because another had
+                return min(failed, key=lambda pair: pair[1] > 0)
+            if all(s == 0 for s in statuses):
+                return None
             time.sleep(interval)
 
     def end(self):
