@@ -475,8 +475,8 @@ def test_divergences_of_classes_that_are_no_distributions():
 
 
 def test_names_that_packages_import_raise_at_use():
-    from functorch_core.torch.distributed.fsdp.wrap import ModuleWrapPolicy
+    from functorch_core.torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 
-    assert not isinstance(collections.OrderedDict(), ModuleWrapPolicy)
-    with pytest.raises(NotImplementedError, match="ModuleWrapPolicy"):
-        ModuleWrapPolicy({torch.nn.Linear})
+    assert not isinstance(collections.OrderedDict(), ShardedGradScaler)
+    with pytest.raises(NotImplementedError, match="ShardedGradScaler"):
+        ShardedGradScaler()

@@ -114,7 +114,16 @@ class CustomPolicy:
 
 
 def wrap_inside(module, policy, wrapper: Callable, left_out: Callable[[Any], bool]):
-    """Wrap the modules inside of one as a policy says, innermost first: wrapper(module, **options)."""
+    """Wrap the modules inside of one as a policy says, innermost first: wrapper(module, **options).
+
+    >>> from torch.distributed.fsdp import wrap
+    >>> model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    >>> wrap.wrap_inside(model, wrap.ModuleWrapPolicy({nn.Linear}), nn.Sequential, lambda module: False)
+    >>> model[0]
+    Sequential(
+      (0): Linear(in_features=2, out_features=2, bias=True)
+    )
+    """
     _Wrapping(policy, wrapper, left_out).inside(module)
 
 

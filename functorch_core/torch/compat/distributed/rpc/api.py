@@ -189,7 +189,15 @@ def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
 
 
 def get_rpc_timeout() -> float:
-    """The seconds that calls may take that are given no timeout."""
+    """The seconds that calls may take that are given no timeout; RuntimeError before init_rpc.
+
+    >>> import torch.distributed.rpc as rpc
+    >>> options = rpc.TensorPipeRpcBackendOptions(init_method="tcp://127.0.0.1:0", rpc_timeout=30)
+    >>> rpc.init_rpc("alone", rank=0, world_size=1, rpc_backend_options=options)
+    >>> rpc.get_rpc_timeout()
+    30.0
+    >>> rpc.shutdown()
+    """
     return context().agent.timeout
 
 
