@@ -7,6 +7,7 @@ figures are microseconds on a 2-core machine, good to a factor of two or three, 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from ..core import dtypes as dt
@@ -28,6 +29,7 @@ BUFFER = 1.0  # an input of a program, or a result
 # has a further time costs a part: 0.95 s for 657 ops of 24 kinds, where 24 once would be 0.4 s.
 COMPILE_PROGRAM, COMPILE_NODE, AGAIN = 20_000.0, 1_500.0, 0.12
 COMPILE_NUMBER = 400.0  # a packed Python number: 0.13 s for 400, three nodes each
+NUMPY_DIMS = 64  # an array has no more; programs may
 REFERENCE_LIMIT = 20_000.0  # microseconds; an op beyond this is compiled when cold, too
 
 
@@ -91,6 +93,8 @@ def of_graph(graph: Graph) -> Cost:
     """The estimate of a graph; nodes of graphs inside it count, too."""
     reference = _reading_across(graph)
     fused, compile_ = 0.2 * reference, 0.0
+    if any(a.ndim > NUMPY_DIMS for a in graph.avals):
+        reference = math.inf
     nodes = 0
     for node in graph.nodes:
         inner = [of_graph(g) for g in subgraphs(node)]

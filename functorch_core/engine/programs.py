@@ -339,6 +339,8 @@ def threshold_of(units: list[Unit], buffers: int = 0, numbers: int = 0, in_place
     fused = sum(c.fused for c in costs) - COPIES * in_place + cost.EXECUTE + cost.BUFFER * buffers
     if reference <= fused:
         return math.inf, math.inf
+    if reference == math.inf:
+        return 1.0, 1.0
     price = price_of(units) + cost.COMPILE_NUMBER * numbers
     if _cold_compilation(units) > DIRECT * price:
         return 1.0, 1.0

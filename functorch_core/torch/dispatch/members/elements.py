@@ -6,6 +6,7 @@ import numpy as np
 
 from ....core.trace import Traced
 from ....core.warn import warn_once
+from ....engine.cost import NUMPY_DIMS
 from ....engine.value import NoData, Value, to_numpy
 from ...levels import levels as _levels
 from ...tape.meta import NO_ITEM, NO_NUMPY, is_meta
@@ -44,6 +45,10 @@ class Elements:
             return _concrete(self, "item()").item()
         except NoData:
             raise RuntimeError(NO_ITEM) from None
+        except ValueError:  # of more dimensions than an array has
+            if self.ndim > NUMPY_DIMS:
+                return self.reshape(-1).item()
+            raise
 
     def tolist(self):
         """Nested lists of Python numbers.
@@ -51,6 +56,8 @@ class Elements:
         >>> torch.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
+        if self.ndim > NUMPY_DIMS:
+            return [x.tolist() for x in self.unbind()]
         array = _concrete(self, "tolist()")
         return array.astype(np.float64).tolist() if array.dtype.kind == "V" else array.tolist()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 
@@ -11,6 +12,7 @@ from ....core import dtypes as dt
 from ....core.aval import Aval
 from ....core.warn import warn
 from ....engine import from_numpy
+from ....engine.cost import NUMPY_DIMS
 from ...dispatch.devices import resolve, xla_device
 from ...dispatch.factory import Factory, LikeFactory
 from ...dispatch.inplace import NO_HISTORY
@@ -50,6 +52,8 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
         if where.type == "meta" or any(map(is_meta, parameters)):
             made = drawn_on_meta(drawn, shape, parameters)
             return require_grad(made) if requires_grad else made
+        if len(shape) > NUMPY_DIMS:
+            return _of_many_dims(shape, drawn, parameters, device, requires_grad)
         made = keys.drawn(drawn, shape, parameters)
         if made is not None:
             return require_grad(made) if requires_grad else made
@@ -59,6 +63,13 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
     if active.levels is None:
         return make(shape if shape.__class__ is tuple else tuple(shape), *parameters)
     return active.levels.drawn(make, shape, *parameters)
+
+
+def _of_many_dims(shape: tuple, drawn, parameters, device, requires_grad: bool = False) -> Tensor:
+    """What `sampled` gives of more dimensions than an array has."""
+    flat = [x.broadcast_to(shape).reshape(-1) for x in parameters]
+    made = sampled(drawn, (math.prod(shape),), *flat, device=device).reshape(shape)
+    return require_grad(made) if requires_grad else made
 
 
 # ---- factories -----------------------------------------------------------------------------------
@@ -448,6 +459,8 @@ def fill_drawn(op: str, tensor: Tensor, drawn, *parameters: Tensor) -> Tensor:
     if is_meta(tensor) or tensor._level is not None or inside or keys.given():
         return _filled_inside(op, tensor, drawn, parameters)
     shape = tuple(tensor.shape)
+    if len(shape) > NUMPY_DIMS:
+        return assign(tensor, _of_many_dims(shape, drawn, parameters, tensor.device), op=op)
     array = _in_memory_order(shape, _strides_drawn(tensor), drawn, [np.array(x._array()) for x in parameters])
     made = finish(np.asarray(array), tensor.device)
     old = _old(tensor)

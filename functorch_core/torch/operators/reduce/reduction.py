@@ -27,11 +27,16 @@ from ..pointwise.arithmetic import maximum, minimum
 # ---- dimensions ----------------------------------------------------------------------------------
 
 
+MOST_DIMS = 64  # where dimensions are named, as in PyTorch
+
+
 def axes_of(x, dim) -> tuple[int, ...]:
     """The axes a `dim` argument names: all for None and for the empty tuple."""
     ndim = x.aval.ndim
     if dim is None or dim == ():
         return tuple(range(ndim))
+    if ndim > MOST_DIMS:
+        raise RuntimeError(f"only tensors with up to {MOST_DIMS} dims are supported")
     dims = (dim,) if not isinstance(dim, tuple) else dim
     axes = [wrap_dim(i, ndim) for i in dims]
     for a in axes:
@@ -345,7 +350,7 @@ def _extreme_along(name: str, largest: bool):
         axis = wrap_dim(dim, input.aval.ndim)
         if not input.aval.ndim:
             return [input, p.full((), 0, dt.int64)]
-        check_nonempty(input, (axis,), name, False)
+        check_nonempty(input, axes_of(input, dim), name, False)
         return at_index(input, place_of(input, axis, True, largest), axis, keepdim)
 
     fun.__doc__ = f"{name} along one dimension: values and indices."
