@@ -16,6 +16,7 @@ from .donation import aliases
 from .errors import RecompileError
 from .history import callers_line, compiled
 from .layout import channels_last
+from .loops import computed_once
 from .modes import log, settings
 from .progress import compiling
 from .value import Value, to_buffer
@@ -75,7 +76,7 @@ def compile_graph(
     passed = {-1 - i for i in outputs or () if i < 0}
     alias = aliases(slim, [k for k in donate if k not in passed], asked)
     with outside_traces():
-        laid = channels_last(slim, asked) if device.platform == "cpu" else slim
+        laid = computed_once(channels_last(slim, asked)) if device.platform == "cpu" else slim
         lowered = lower(laid, device.platform, alias, features={"jit"} if asked else ())
         hoisted = [to_buffer(v) if isinstance(v, Value) else xla.put(v, device) for v in lowered.hoisted]
     log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")
