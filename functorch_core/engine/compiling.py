@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import xla
-from ..core.graph import Graph
+from ..core.graph import Graph, subgraphs
 from ..core.lowering import Lowered, lower
 from ..core.trace import outside_traces
 from ..xla.device import Device
@@ -77,7 +77,7 @@ def compile_graph(
     alias = aliases(slim, [k for k in donate if k not in passed], asked)
     with outside_traces():
         laid = computed_once(channels_last(slim, asked)) if device.platform == "cpu" else slim
-        lowered = lower(laid, device.platform, alias, features={"jit"} if asked else ())
+        lowered = lower(laid, device.platform, alias, features=_features_of(laid) if asked else ())
         hoisted = [to_buffer(v) if isinstance(v, Value) else xla.put(v, device) for v in lowered.hoisted]
     log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")
     with compiling(name or graph.name, len(graph.nodes)):
@@ -87,6 +87,24 @@ def compile_graph(
     if len(graph.nodes) >= LARGE:
         xla.trim_memory()
     return Program(executable, hoisted, outputs)
+
+
+WIDE = 64  # elements of a row; in shorter ones loops of wide vectors hardly begin
+
+
+def _features_of(graph: Graph) -> list[str]:
+    """What the options of a program of fc.jit depend on beside what its operations say."""
+    return ["jit"] if _has_wide_rows(graph) else ["jit", "narrow"]
+
+
+def _has_wide_rows(graph: Graph) -> bool:
+    """Whether a transcendental function is computed of long rows, be it within a loop."""
+    for node in graph.nodes:
+        if node.primitive.traits.family == "transcendental" and graph.avals[node.outputs[0]].shape[-1:] >= (WIDE,):
+            return True
+        if any(map(_has_wide_rows, subgraphs(node))):
+            return True
+    return False
 
 
 def compile_lowered(lowered: Lowered, device: Device, features: frozenset[str], fast: bool = False) -> Executable:

@@ -20,7 +20,7 @@ FAST_COMPILE = {LEVEL: 0, EMITTERS: False, SPLIT: 1}
 _LIBRARY = "LIBRARY_FUSION_TYPE_"
 
 # feature -> options, the later line wins. Features are names for what a program has in it:
-# 'conv', 'few', 'onednn', 'scatter', 'fft', 'erf', 'distance', 'hot', 'donated', 'barrier', 'jit'
+# 'conv', 'few', 'onednn', 'scatter', 'fft', 'erf', 'distance', 'hot', 'donated', 'barrier', 'jit', 'narrow'
 # ('dot' chooses nothing).
 _CHOICES = (
     # ---- every program
@@ -33,6 +33,10 @@ _CHOICES = (
     # field of rays takes 7.3 ms without emitters, 2.1 with; Hamiltonian chains 41, 3.1; evolution 45, 19; a particle
     # filter 2.1, 2.9. They take 1.0 to 1.7 of the compile time, 0.5 where bits are drawn.
     ("jit", {EMITTERS: True}),
+    # Programs of fc.jit without a transcendental function of rows of 64: LLVM unrolls loops over 8 to 32 elements, the
+    # longer the wider vectors are. Compile time 0.71 (an ensemble), 0.79, 0.84, 0.85, 1.0; a run takes 1.03, 1.04, 1.01,
+    # 0.95, 1.01. With such rows: a run 1.11 (a neural ODE), 1.06, 1.05, compile time 0.93 to 1.04.
+    ("narrow", {WIDTH: 256}),
     # ---- by content
     # A scatter-add of rows takes 2.46 without fusion emitters, and twice the compile time.
     ("scatter", {EMITTERS: True}),
