@@ -34,8 +34,8 @@ _CHOICES = (
     # filter 2.1, 2.9. They take 1.0 to 1.7 of the compile time, 0.5 where bits are drawn.
     ("jit", {EMITTERS: True}),
     # Programs of fc.jit without a transcendental function of rows of 64: LLVM unrolls loops over 8 to 32 elements, the
-    # longer the wider vectors are. Compile time 0.71 (an ensemble), 0.79, 0.84, 0.85, 1.0; a run takes 1.03, 1.04, 1.01,
-    # 0.95, 1.01. With such rows: a run 1.11 (a neural ODE), 1.06, 1.05, compile time 0.93 to 1.04.
+    # longer the wider vectors are. Compile time 0.71 (an ensemble), 0.79, 0.84, 0.85, 1.0; a run takes 1.03, 1.04,
+    # 1.01, 0.95, 1.01. With such rows: a run 1.11 (a neural ODE), 1.06, 1.05, compile time 0.93 to 1.04.
     ("narrow", {WIDTH: 256}),
     # ---- by content
     # A scatter-add of rows takes 2.46 without fusion emitters, and twice the compile time.
