@@ -42,7 +42,7 @@ from ...views.cells import (
     put,
 )
 from ...views.memory_order import preserved, taken
-from ...views.overlap import refuse_partial, refuse_shared
+from ...views.overlap import refuse_partial, refuse_shared, writes_itself
 from ...views.parts import cut
 from ...views.seen import MOST, remember, see_again, units_of
 from ..shape.copies import fill_number, fitted_to
@@ -628,6 +628,8 @@ def _set_box(tensor: Tensor, lens: Lens, value):
     if alias is not None and isinstance(value, Tensor) and value._view is not None and value._view.cell is alias.cell:
         if value._view.chain != (*alias.chain, lens) and value._aval.shape == shape:
             refuse_partial(make_view(tensor, lens), value)
+        if writes_itself(make_view(tensor, lens), value):
+            return
     if alias is not None and (alias.chain or alias.cell.shared) and tensor._level is None:
         view = make_view(tensor, lens)
         check_writable(view)
