@@ -294,3 +294,26 @@ def test_nobody_is_asked_before_there_is_somebody():
         "assert (x + x).to_dense().tolist() == [2.0, 0.0] and torch.add(torch.ones(2), x).tolist() == [2.0, 1.0]\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+MIXED = {
+    "theirs of ours": lambda t, x, y: t.add(x, x),
+    "theirs of both": lambda t, x, y: y + x,
+    "theirs in a list": lambda t, x, y: t.cat([y, x]),
+    "their layer": lambda t, x, y: t.nn.functional.softmax(x, dim=0),
+    "ours of both": lambda t, x, y: x + y,
+    "ours of theirs": lambda t, x, y: torch.sin(y),
+    "ours in a list": lambda t, x, y: torch.cat([x, y]),
+    "our layer": lambda t, x, y: torch.nn.functional.mse_loss(x, y),
+    "in place": lambda t, x, y: x.mul_(y),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_tensors_of_two_installations_are_told_apart(name):
+    reference = library("theirs")
+    x, y = torch.ones(3), reference.ones(3)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="two installations of torch are mixed"):
+            MIXED[name](reference, x, y)
+    assert torch.from_dlpack(y).tolist() == reference.from_dlpack(x).tolist() == [1.0] * 3
