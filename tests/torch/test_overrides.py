@@ -317,3 +317,40 @@ def test_tensors_of_two_installations_are_told_apart(name):
         with pytest.raises(TypeError, match="two installations of torch are mixed"):
             MIXED[name](reference, x, y)
     assert torch.from_dlpack(y).tolist() == reference.from_dlpack(x).tolist() == [1.0] * 3
+
+
+def redispatching(t) -> list:
+    """What a class and a mode see that let the function run without asking them again."""
+    seen = []
+
+    class Seeing(t.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(getattr(func, "__name__", str(func)))
+            result = t.overrides.redispatch_function(func, types, args, kwargs)
+            return result.as_subclass(cls) if isinstance(result, t.Tensor) else result
+
+    class Mode(t.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            with self:
+                return t.overrides.redispatch_function(func, types, args, kwargs)
+
+    def scaled(a, b):
+        if t.overrides.has_torch_function((a, b)):
+            return t.overrides.handle_torch_function(scaled, (a, b), a, b)
+        return a * b + 1
+
+    x, plain = t.ones(2).as_subclass(Seeing), t.ones(2)
+    made = [scaled(x, x), x * x, x.sum(), x.detach(), x[0], t.cat([x, x]), x.add_(1), t.nn.functional.linear(x, x)]
+    seen.append(x.shape)
+    with Mode():
+        made += [scaled(plain, plain), plain.sum() + 1]
+    asked = list(seen)
+    with pytest.raises(RuntimeError, match="doesn't use has_torch_function"):
+        t.overrides.redispatch_function(lambda: 1, (Seeing,), (), {})
+    return [asked, [type(a).__name__ for a in made], [a.sum().item() for a in made]]
+
+
+def test_functions_that_run_without_asking_again():
+    assert redispatching(torch) == redispatching(library("theirs"))

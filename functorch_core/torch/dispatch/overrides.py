@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import sys
 import threading
+import types
 from typing import Any
 
 from ...core.warn import warn
@@ -40,6 +42,7 @@ class _State(threading.local):
     modes: tuple = ()  # TorchFunctionModes, innermost last
     subclasses = True  # whether Tensor subclasses override
     everything = True  # whether anything overrides
+    skips: bool = False  # whether the next that would be overridden is not
     called: Any = None  # what Tensor's own __torch_function__ is calling
 
 
@@ -255,7 +258,10 @@ class _Dispatcher:
 
 def _is_overridden(args, kwargs) -> bool:
     """Whether a mode is on or an argument overrides."""
-    return state.everything and (bool(state.modes) or bool(overriding_args(args, kwargs)))
+    found = state.everything and (bool(state.modes) or bool(overriding_args(args, kwargs)))
+    if found and state.skips:
+        state.skips = found = False
+    return found
 
 
 def handle(func, relevant: list, args, kwargs):
@@ -273,6 +279,33 @@ def handle(func, relevant: list, args, kwargs):
     if not relevant:
         return func(*args, **kwargs)
     raise DeclinedError(NO_IMPLEMENTATION.format(name=f"torch.{func.__name__}", types=list(types)))
+
+
+def redispatch(func, args, kwargs):
+    """func(*args, **kwargs), overridden by nobody. What a user's function calls is overridden as ever; a function of
+    the library calls no others, as PyTorch's in C++ do."""
+    if not _is_users(func):
+        with DisableTorchFunction():
+            return func(*args, **kwargs)
+    outer, state.skips = state.skips, True
+    try:
+        result = func(*args, **kwargs)
+        if state.skips:
+            raise RuntimeError(ASKS_NOBODY)
+        return result
+    finally:
+        state.skips = outer
+
+
+ASKS_NOBODY = "skip_one_hop_torch_function called on a function that doesn't use has_torch_function!"
+
+
+def _is_users(func) -> bool:
+    func = inspect.unwrap(func)
+    return isinstance(func, types.FunctionType) and not func.__globals__.get("__name__", "").startswith(LIBRARY)
+
+
+LIBRARY = f"{__name__.split('.')[0]}."
 
 
 def _warn_of_plain_method(func, x):

@@ -323,7 +323,6 @@ def type_as(self, other):
     return to(self, other)
 
 
-@composite(function=False)
 def as_subclass(self, cls):
     """The same memory and history as an instance of a subclass of Tensor.
 
