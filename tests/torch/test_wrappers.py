@@ -3,6 +3,7 @@
 import copy
 import importlib
 import io
+import pickle
 
 import pytest
 import torch as real
@@ -222,3 +223,41 @@ def test_wrappers_keep_their_class_in_func_transforms():
         return type(gradient) is cls, type(value) is cls, type(pull(value)[0]) is cls
 
     both(program)
+
+
+# ---- files that hold wrappers --------------------------------------------------------------------
+
+
+def boxed(face):
+    """A class of tensors around one other, which a file may name."""
+
+    class Boxed(face.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            return face.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*[x.inner if isinstance(x, cls) else x for x in args], **(kwargs or {}))
+
+    Boxed.__qualname__, Boxed.__module__ = "Boxed", __name__
+    return Boxed
+
+
+@pytest.mark.parametrize("writes", [torch, real], ids=["ours", "theirs"])
+@pytest.mark.parametrize("reads", [torch, real], ids=["ours", "theirs"])
+def test_weights_only_files_of_wrappers(writes, reads, monkeypatch):
+    cls = boxed(writes)
+    monkeypatch.setitem(globals(), "Boxed", cls)
+    buffer = io.BytesIO()
+    writes.save({"w": cls(writes.arange(3.0))}, buffer)
+    cls = boxed(reads)
+    monkeypatch.setitem(globals(), "Boxed", cls)
+    with pytest.raises(pickle.UnpicklingError, match="Boxed"):
+        reads.load(io.BytesIO(buffer.getvalue()))
+    with reads.serialization.safe_globals([cls]):
+        loaded = reads.load(io.BytesIO(buffer.getvalue()))["w"]
+    assert type(loaded) is cls and loaded.shape == (3,) and loaded.inner.tolist() == [0.0, 1.0, 2.0]
