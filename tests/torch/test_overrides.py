@@ -354,3 +354,19 @@ def redispatching(t) -> list:
 
 def test_functions_that_run_without_asking_again():
     assert redispatching(torch) == redispatching(library("theirs"))
+
+
+def test_subclasses_are_printed_by_their_names():
+    def program(t):
+        class Named(t.Tensor):
+            pass
+
+        class Weight(t.nn.Parameter):
+            pass
+
+        x, made = t.ones(2).as_subclass(Named), t.Tensor._make_subclass(Named, t.arange(30).reshape(3, 10))
+        shown = x, made, x * 2, x.requires_grad_() * 2, t.empty(0).as_subclass(Named), t.nn.Parameter(x.detach())
+        more = t.ones(2, device="meta").as_subclass(Named), t.nn.Buffer(t.ones(2)), t.nn.Parameter(t.ones(2))
+        return [repr(y) for y in (*shown, *more, Weight(t.ones(2)))]
+
+    assert program(torch) == program(library("theirs"))

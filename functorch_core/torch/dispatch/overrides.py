@@ -80,8 +80,9 @@ class Overridden:
     @staticmethod
     def _make_subclass(cls, data, require_grad=False, **kwargs):
         """An instance of a subclass of Tensor with the memory of a tensor, a leaf."""
-        made = data.detach().as_subclass(cls)
-        return made.requires_grad_() if require_grad else made
+        with DisableTorchFunction():  # the instance is not ready to be asked
+            made = data.detach().as_subclass(cls)
+            return made.requires_grad_() if require_grad else made
 
     @staticmethod
     def _make_wrapper_subclass(cls, *args, **kwargs):
