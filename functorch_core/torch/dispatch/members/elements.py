@@ -185,8 +185,6 @@ class Elements:
         shown = f"{type(self).__name__}({contents}{device}{history})"
         return f"Parameter({shown})" if isinstance(self, Parameter) else shown
 
-    __str__ = __repr__
-
     def __format__(self, spec: str) -> str:
         if self.ndim == 0 and self._level is None and self._value.__class__ is Value and not is_meta(self):
             return self.item().__format__(spec)
