@@ -320,3 +320,13 @@ def test_steps_of_wrappers_are_operators(name, options):
         return told, str(w), shown, [round(x, 4) for x in plain.tolist()]
 
     both(program)
+
+
+def test_the_data_of_a_wrapper_is_its_layout():
+    def program(face):
+        cls = telling(face, [])
+        x = cls(face.tensor([1.0, 2.0]))
+        x.data = cls(face.tensor([3.0, 4.0, 5.0]))
+        return repr(x), tuple(x.shape), x._version
+
+    both(program)
