@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -33,6 +34,7 @@ class AlgorithmOptimizer(Optimizer):
     counts_steps = True  # whether states have a "step"
     complex_message = ""  # the error for complex parameters, if they are not supported
     sparse_message = "{name} does not support sparse gradients"
+    on_wrappers: Callable | None = None  # a step of a parameter whose class has __torch_dispatch__, as a staticmethod
     later_options: dict = {}  # options that checkpoints of older versions lack, and their defaults
 
     @without_tape
@@ -82,6 +84,8 @@ class AlgorithmOptimizer(Optimizer):
                 raise RuntimeError(self.complex_message)
             if p._grad.is_sparse:
                 self._step_sparse(p, p._grad, group)
+            elif p._device is not None and self.on_wrappers is not None:
+                self.on_wrappers(p, p._grad, self.state[p], group)
             else:
                 params.append(p)
         if active.distributed is not None and len(parts := by_mesh([p._read() for p in params])) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..torch.tensors.base import Tensor
-from . import functional
+from . import _wrappers, functional
 from ._checks import TENSOR_OPTION, check, check_betas, check_fused, check_lr
 from ._stepping import AlgorithmOptimizer
 
@@ -19,6 +19,7 @@ class Adam(AlgorithmOptimizer):
     """
 
     algorithm = functional.adam
+    on_wrappers = staticmethod(_wrappers.adam)
     sparse_message = "Adam does not support sparse gradients, please consider SparseAdam instead"
     later_options = {
         "amsgrad": False,

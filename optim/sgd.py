@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import functional
+from . import _wrappers, functional
 from ._checks import check, check_fused, check_lr
 from ._stepping import AlgorithmOptimizer
 
@@ -18,6 +18,7 @@ class SGD(AlgorithmOptimizer):
     """
 
     algorithm = functional.sgd
+    on_wrappers = staticmethod(_wrappers.sgd)
     counts_steps = False
     later_options = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
 

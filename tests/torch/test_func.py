@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from .agree import agree, ours
+from .agree import agree, ours, reference
 from .test_autograd import data
 
 
@@ -515,3 +515,58 @@ def test_random_composition(seed):
         return y, x.grad
 
     agree(program, rtol=1e-6, atol=1e-8)
+
+
+# ---- arguments that a function writes to ---------------------------------------------------------
+
+WRITES = {
+    "scaled": lambda x, y: (x * y.mul_(2)).sum(),
+    "summed": lambda x, y: (x * y.add_(x)).sum(),
+    "sliced": lambda x, y: (y.__setitem__(slice(1, None), x[:2]), (x * y * y).sum())[1],
+    "copied": lambda x, y: y.copy_(x * x).view(-1).sum(),
+}
+
+
+def written(t, name: str) -> list:
+    """Derivatives by the first argument, and what the second is afterwards."""
+    f, x, made = WRITES[name], t.tensor([1.0, 2.0, 3.0]), []
+    calls = {
+        "grad": lambda y: t.func.grad(f)(x, y),
+        "value": lambda y: t.func.grad_and_value(f)(x, y),
+        "aux": lambda y: t.func.grad(lambda x, y: (f(x, y), y), has_aux=True)(x, y),
+        "twice": lambda y: t.func.grad(lambda x, y: t.func.grad(f)(x, y).sum() + y.sum())(x, y),
+        "jacobian": lambda y: t.func.jacrev(t.func.grad(f))(x, y),
+        "tree": lambda y: t.func.grad(lambda x, d, k=None: f(x, d["y"]) + k.add_(1).sum())(x, {"y": y}, k=y.clone()),
+        "output": lambda y: t.func.jacrev(lambda x, y: (f(x, y), y)[1])(x, y),
+    }
+    for call in calls.values():
+        y = t.full((3,), 2.0)
+        made.append((call(y), y.tolist(), y.requires_grad))
+    outer, y = t.tensor([1.0, 2.0, 3.0], requires_grad=True), t.full((3,), 2.0)
+    (t.func.grad(f)(outer, y) * outer).sum().backward()
+    with pytest.raises(RuntimeError):
+        t.func.grad(lambda x, y: (f(x, y), y)[1])(x, y)  # fails after it has written
+    return [*made, outer.grad, y.tolist(), y.is_leaf]
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_to_arguments_that_nothing_is_differentiated_by(name):
+    assert repr(written(ours, name)) == repr(written(reference, name))
+
+
+def test_buffers_that_a_module_writes_to():
+    def program(t):
+        model = t.nn.Sequential(t.nn.Linear(2, 2), t.nn.BatchNorm1d(2))
+        for p in model.parameters():
+            p.data.fill_(0.5)
+        buffers = {name: b.clone() for name, b in model.named_buffers()}
+
+        def loss(params, buffers, x):
+            return t.func.functional_call(model, (params, buffers), (x,)).square().sum()
+
+        params = {name: p.detach() for name, p in model.named_parameters()}
+        grads = t.func.grad(loss)(params, buffers, t.arange(6.0).reshape(3, 2))
+        rounded = {name: [round(v, 3) + 0.0 for v in g.flatten().tolist()] for name, g in grads.items()}
+        return rounded, {name: b.tolist() for name, b in buffers.items()}
+
+    assert program(ours) == program(reference)

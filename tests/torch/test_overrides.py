@@ -294,3 +294,79 @@ def test_nobody_is_asked_before_there_is_somebody():
         "assert (x + x).to_dense().tolist() == [2.0, 0.0] and torch.add(torch.ones(2), x).tolist() == [2.0, 1.0]\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+MIXED = {
+    "theirs of ours": lambda t, x, y: t.add(x, x),
+    "theirs of both": lambda t, x, y: y + x,
+    "theirs in a list": lambda t, x, y: t.cat([y, x]),
+    "their layer": lambda t, x, y: t.nn.functional.softmax(x, dim=0),
+    "ours of both": lambda t, x, y: x + y,
+    "ours of theirs": lambda t, x, y: torch.sin(y),
+    "ours in a list": lambda t, x, y: torch.cat([x, y]),
+    "our layer": lambda t, x, y: torch.nn.functional.mse_loss(x, y),
+    "in place": lambda t, x, y: x.mul_(y),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_tensors_of_two_installations_are_told_apart(name):
+    reference = library("theirs")
+    x, y = torch.ones(3), reference.ones(3)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="two installations of torch are mixed"):
+            MIXED[name](reference, x, y)
+    assert torch.from_dlpack(y).tolist() == reference.from_dlpack(x).tolist() == [1.0] * 3
+
+
+def redispatching(t) -> list:
+    """What a class and a mode see that let the function run without asking them again."""
+    seen = []
+
+    class Seeing(t.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(getattr(func, "__name__", str(func)))
+            result = t.overrides.redispatch_function(func, types, args, kwargs)
+            return result.as_subclass(cls) if isinstance(result, t.Tensor) else result
+
+    class Mode(t.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            with self:
+                return t.overrides.redispatch_function(func, types, args, kwargs)
+
+    def scaled(a, b):
+        if t.overrides.has_torch_function((a, b)):
+            return t.overrides.handle_torch_function(scaled, (a, b), a, b)
+        return a * b + 1
+
+    x, plain = t.ones(2).as_subclass(Seeing), t.ones(2)
+    made = [scaled(x, x), x * x, x.sum(), x.detach(), x[0], t.cat([x, x]), x.add_(1), t.nn.functional.linear(x, x)]
+    seen.append(x.shape)
+    with Mode():
+        made += [scaled(plain, plain), plain.sum() + 1]
+    asked = list(seen)
+    with pytest.raises(RuntimeError, match="doesn't use has_torch_function"):
+        t.overrides.redispatch_function(lambda: 1, (Seeing,), (), {})
+    return [asked, [type(a).__name__ for a in made], [a.sum().item() for a in made]]
+
+
+def test_functions_that_run_without_asking_again():
+    assert redispatching(torch) == redispatching(library("theirs"))
+
+
+def test_subclasses_are_printed_by_their_names():
+    def program(t):
+        class Named(t.Tensor):
+            pass
+
+        class Weight(t.nn.Parameter):
+            pass
+
+        x, made = t.ones(2).as_subclass(Named), t.Tensor._make_subclass(Named, t.arange(30).reshape(3, 10))
+        shown = x, made, x * 2, x.requires_grad_() * 2, t.empty(0).as_subclass(Named), t.nn.Parameter(x.detach())
+        more = t.ones(2, device="meta").as_subclass(Named), t.nn.Buffer(t.ones(2)), t.nn.Parameter(t.ones(2))
+        return [repr(y) for y in (*shown, *more, Weight(t.ones(2)))]
+
+    assert program(torch) == program(library("theirs"))

@@ -53,6 +53,27 @@ def test_matrices_with_nan_have_no_singular_values(name):
     agree(program)
 
 
+NORMS = {
+    "cond": lambda t, a: t.linalg.cond(a),
+    "cond(-2)": lambda t, a: t.linalg.cond(a, -2),
+    "cond(nuc)": lambda t, a: t.linalg.cond(a, "nuc"),
+    "matrix_norm(2)": lambda t, a: t.linalg.matrix_norm(a, 2),
+    "matrix_norm(nuc)": lambda t, a: t.linalg.matrix_norm(a.mT, "nuc", dim=(-1, -2)),
+    "norm(-2)": lambda t, a: t.linalg.norm(a, -2, dim=(-2, -1)),
+    "torch.svd": lambda t, a: t.svd(a).S,
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_norms_of_singular_values_that_there_are_not(name):
+    def program(t):
+        ok, call = t.eye(2), NORMS[name]
+        single, batch = (failing(lambda: str(call(t, a))) for a in (t.tensor(MATRIX), t.stack([ok, t.tensor(MATRIX)])))
+        return single[1], batch[1], call(t, ok * 2), t.linalg.cond(t.tensor(MATRIX), "fro")
+
+    agree(program)
+
+
 def test_a_matrix_that_is_computed_later_raises_when_it_is_read():
     x = torch.tensor(MATRIX)
     rank = torch.linalg.matrix_rank((x * 2 + 1) @ x)

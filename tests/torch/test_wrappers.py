@@ -3,6 +3,7 @@
 import copy
 import importlib
 import io
+import pickle
 
 import pytest
 import torch as real
@@ -220,5 +221,112 @@ def test_wrappers_keep_their_class_in_func_transforms():
         gradient = face.func.grad(lambda x: (x * 2).sum())(x)
         value, pull = face.func.vjp(lambda x: x * 3, x)
         return type(gradient) is cls, type(value) is cls, type(pull(value)[0]) is cls
+
+    both(program)
+
+
+# ---- files that hold wrappers --------------------------------------------------------------------
+
+
+def boxed(face):
+    """A class of tensors around one other, which a file may name."""
+
+    class Boxed(face.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            return face.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*[x.inner if isinstance(x, cls) else x for x in args], **(kwargs or {}))
+
+    Boxed.__qualname__, Boxed.__module__ = "Boxed", __name__
+    return Boxed
+
+
+@pytest.mark.parametrize("writes", [torch, real], ids=["ours", "theirs"])
+@pytest.mark.parametrize("reads", [torch, real], ids=["ours", "theirs"])
+def test_weights_only_files_of_wrappers(writes, reads, monkeypatch):
+    cls = boxed(writes)
+    monkeypatch.setitem(globals(), "Boxed", cls)
+    buffer = io.BytesIO()
+    writes.save({"w": cls(writes.arange(3.0))}, buffer)
+    cls = boxed(reads)
+    monkeypatch.setitem(globals(), "Boxed", cls)
+    with pytest.raises(pickle.UnpicklingError, match="Boxed"):
+        reads.load(io.BytesIO(buffer.getvalue()))
+    with reads.serialization.safe_globals([cls]):
+        loaded = reads.load(io.BytesIO(buffer.getvalue()))["w"]
+    assert type(loaded) is cls and loaded.shape == (3,) and loaded.inner.tolist() == [0.0, 1.0, 2.0]
+
+
+# ---- optimizers ----------------------------------------------------------------------------------
+
+
+def telling(face, told: list):
+    """A class of tensors around one other that notes the operators it is told of."""
+
+    class Telling(face.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            return face.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        def __repr__(self):
+            return f"Telling({[round(x, 4) for x in self.inner.tolist()]})"
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            def bare(x):
+                return [bare(y) for y in x] if isinstance(x, (list, tuple)) else x.inner if isinstance(x, cls) else x
+
+            def wrapped(x):
+                return [wrapped(y) for y in x] if isinstance(x, (list, tuple)) else cls(x)
+
+            told.append(str(func))
+            return wrapped(func(*bare(args), **{name: bare(x) for name, x in (kwargs or {}).items()}))
+
+    return Telling
+
+
+OPTIMIZERS = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5}),
+    ("Adam", {"lr": 0.1}),
+    ("Adam", {"lr": 0.1, "amsgrad": True, "weight_decay": 0.1, "maximize": True}),
+    ("AdamW", {"lr": 0.1, "weight_decay": 0.1, "betas": (0.8, 0.9)}),
+]
+
+
+@pytest.mark.parametrize("name, options", OPTIMIZERS, ids=str)
+def test_steps_of_wrappers_are_operators(name, options):
+    def program(face):
+        told: list = []
+        cls = telling(face, told)
+        w, plain = face.nn.Parameter(cls(face.tensor([1.0, 2.0]))), face.nn.Parameter(face.ones(2))
+        optimizer = getattr(face.optim, name)([w, plain], **options)
+        told.clear()
+        for _ in range(3):
+            w.grad, plain.grad = cls(face.tensor([0.5, -1.0])), face.ones(2)
+            optimizer.step()
+        shown = {key: repr(x) for key, x in optimizer.state[w].items()}
+        return told, str(w), shown, [round(x, 4) for x in plain.tolist()]
+
+    both(program)
+
+
+def test_the_data_of_a_wrapper_is_its_layout():
+    def program(face):
+        cls = telling(face, [])
+        x = cls(face.tensor([1.0, 2.0]))
+        x.data = cls(face.tensor([3.0, 4.0, 5.0]))
+        return repr(x), tuple(x.shape), x._version
 
     both(program)

@@ -25,6 +25,7 @@ __all__ = [
     "has_torch_function",
     "is_tensor_like",
     "is_tensor_method_or_property",
+    "redispatch_function",
     "resolve_name",
     "wrap_torch_function",
 ]
@@ -71,6 +72,27 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
     'add'
     """
     return _core.handle(public_api, _core.overriding_args(tuple(relevant_args), {}), args, kwargs)
+
+
+def redispatch_function(func, types, args, kwargs):
+    """func(*args, **kwargs) without asking who overrides it; of what the function of a user calls it is asked again.
+
+    For a __torch_function__ that is also to see what is called inside of the function.
+
+    >>> class Told(torch.Tensor):
+    ...   names = []
+    ...   @classmethod
+    ...   def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...     cls.names.append(func.__name__)
+    ...     return torch.overrides.redispatch_function(func, types, args, kwargs)
+    >>> def twice(x):
+    ...   if torch.overrides.has_torch_function((x,)):
+    ...     return torch.overrides.handle_torch_function(twice, (x,), x)
+    ...   return x * 2
+    >>> twice(torch.ones(1).as_subclass(Told)), Told.names
+    (tensor([2.]), ['twice', 'mul'])
+    """
+    return _core.redispatch(func, args, kwargs or {})
 
 
 def wrap_torch_function(dispatcher):

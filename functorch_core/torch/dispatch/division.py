@@ -18,6 +18,11 @@ WHOLE = dt.INTEGER | {dt.bool_}
 class Division(TorchOp):
     """An op of which the second operand must not be zero where the result is of integers."""
 
+    def __init__(self, *args, **forms):
+        super().__init__(*args, **forms)
+        if "rounding_mode" not in self.index:
+            self.runs = _Unkept()  # each call is looked at below
+
     def call(self, args: tuple, kwargs: dict):
         """The op of these arguments, whom nothing overrides; RuntimeError, perhaps later, for a zero."""
         if "rounding_mode" not in self.index or kwargs.get("rounding_mode") is not None:
@@ -32,6 +37,13 @@ class Division(TorchOp):
         return super().call(args, kwargs)
 
 
+class _Unkept(dict):
+    """What keeps nothing."""
+
+    def __setitem__(self, key, value):
+        pass
+
+
 def check_divisor(name: str, x, y):
     """RuntimeError, perhaps later, where integers are divided by zero. ValueError if the operands have
     no common shape."""
@@ -42,8 +54,14 @@ def check_divisor(name: str, x, y):
         return
     if isinstance(y, Tensor):
         check_nonzero(at_bottom(y), _failure, name)
-    elif not y and not (isinstance(x, Tensor) and is_meta(x)):
+    elif not int(y) & _ones(x) and not (isinstance(x, Tensor) and is_meta(x)):
         raise _failure()
+
+
+def _ones(x) -> int:
+    """The bits that a divisor has in the dtype of integers: what wraps to 0 is 0."""
+    whole = isinstance(x, Tensor) and x._aval.dtype in dt.INTEGER
+    return (1 << 8 * (x._aval.dtype.itemsize if whole else 8)) - 1
 
 
 def _is_whole(x) -> bool:

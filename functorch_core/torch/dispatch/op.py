@@ -337,7 +337,7 @@ def ask_stranger(op, args, kwargs):
     if _has_arrays(args) or _has_arrays(kwargs.values()):
         return op(*map(as_tensor, args), **{name: as_tensor(x) for name, x in kwargs.items()})
     if active.overrides is not None or not _overrides.overriding_args(args, kwargs):
-        _refuse_first(op, args)
+        _overrides.refuse(op, args, kwargs)
         explain(sys.exc_info()[1])
         raise
     _overrides.activate()
@@ -354,18 +354,6 @@ def as_tensor(x):
     if x.__class__ is list or x.__class__ is tuple:
         return type(x)(map(as_tensor, x))
     return new_tensor(strong(x._value)) if x.__class__ is Array else x
-
-
-def _refuse_first(op, args):
-    """TypeError, for an AttributeError, if the first argument must be a tensor and is none."""
-    if isinstance(sys.exc_info()[1], AttributeError) and args and op.parameters:
-        name = op.parameters[0].name
-        if name in FIRST and not isinstance(args[0], Tensor):
-            said = f"{op.name}(): argument '{name}' (position 1) must be Tensor, not {type(args[0]).__name__}"
-            raise explain(TypeError(said)) from None
-
-
-FIRST = frozenset({"A", "input", "self", "tensor", "x"})
 
 
 def static_key(x):

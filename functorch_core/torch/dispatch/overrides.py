@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
+import sys
 import threading
+import types
+from typing import Any
 
 from ...core.warn import warn
 from ..tensors import types as _types
 from ..tensors.active import active
 from ..tensors.base import Tensor
+from ..tensors.explain import explain
 from .op import registry
 from .parameter import Buffer, Parameter
 
@@ -37,6 +42,8 @@ class _State(threading.local):
     modes: tuple = ()  # TorchFunctionModes, innermost last
     subclasses = True  # whether Tensor subclasses override
     everything = True  # whether anything overrides
+    skips: bool = False  # whether the next that would be overridden is not
+    called: Any = None  # what Tensor's own __torch_function__ is calling
 
 
 state = _State()
@@ -73,8 +80,9 @@ class Overridden:
     @staticmethod
     def _make_subclass(cls, data, require_grad=False, **kwargs):
         """An instance of a subclass of Tensor with the memory of a tensor, a leaf."""
-        made = data.detach().as_subclass(cls)
-        return made.requires_grad_() if require_grad else made
+        with DisableTorchFunction():  # the instance is not ready to be asked
+            made = data.detach().as_subclass(cls)
+            return made.requires_grad_() if require_grad else made
 
     @staticmethod
     def _make_wrapper_subclass(cls, *args, **kwargs):
@@ -86,8 +94,14 @@ class Overridden:
         """Call the function on plain tensors; tensors among the results become this subclass."""
         if not all(issubclass(cls, t) for t in types):
             return NotImplemented
-        with DisableTorchFunctionSubclass():
-            result = func(*args, **(kwargs or {}))
+        if state.called is func and not state.subclasses:  # asked again by the function, which is not of this library
+            raise explain(TypeError(FOREIGN.format(name=getattr(func, "__name__", func))))
+        outer, state.called = state.called, func
+        try:
+            with DisableTorchFunctionSubclass():
+                result = func(*args, **(kwargs or {}))
+        finally:
+            state.called = outer
         with DisableTorchFunction():  # no mode is told how a result becomes one of the class
             return result if func in nowrap_functions() else _convert(result, cls)
 
@@ -157,6 +171,29 @@ def overrides_of(cls: type):
     return None if issubclass(cls, Tensor) and _is_named_ours(cls) else found
 
 
+def refuse(op, args, kwargs):
+    """After an op has failed: TypeError for a tensor of another PyTorch, and, for an AttributeError, if the first
+    argument must be a tensor and is none."""
+    for x in (*args, *kwargs.values()):
+        for y in x if x.__class__ in (tuple, list) else (x,):
+            if is_foreign(y.__class__):
+                raise explain(TypeError(FOREIGN.format(name=op.name))) from None
+    if isinstance(sys.exc_info()[1], AttributeError) and args and op.parameters:
+        name = op.parameters[0].name
+        if name in FIRST and not isinstance(args[0], Tensor):
+            said = f"{op.name}(): argument '{name}' (position 1) must be Tensor, not {type(args[0]).__name__}"
+            raise explain(TypeError(said)) from None
+
+
+FIRST = frozenset({"A", "input", "self", "tensor", "x"})
+FOREIGN = "{name}(): two installations of torch are mixed: one's tensors are the other's by torch.from_dlpack(x)"
+
+
+def is_foreign(cls: type) -> bool:
+    """Whether a class is of the tensors of another PyTorch, the real one."""
+    return not issubclass(cls, Tensor) and any(c.__name__ == "Tensor" and c.__module__ == "torch" for c in cls.__mro__)
+
+
 _overrides: dict[type, bool] = {}
 
 
@@ -164,7 +201,8 @@ def _is_overriding(x) -> bool:
     cls = x.__class__
     known = _overrides.get(cls)
     if known is None:
-        known = _overrides[cls] = overrides_of(cls) is not None and not isinstance(x, type)
+        overriding = overrides_of(cls) is not None and not isinstance(x, type) and not is_foreign(cls)
+        known = _overrides[cls] = overriding
     return known
 
 
@@ -221,7 +259,10 @@ class _Dispatcher:
 
 def _is_overridden(args, kwargs) -> bool:
     """Whether a mode is on or an argument overrides."""
-    return state.everything and (bool(state.modes) or bool(overriding_args(args, kwargs)))
+    found = state.everything and (bool(state.modes) or bool(overriding_args(args, kwargs)))
+    if found and state.skips:
+        state.skips = found = False
+    return found
 
 
 def handle(func, relevant: list, args, kwargs):
@@ -239,6 +280,33 @@ def handle(func, relevant: list, args, kwargs):
     if not relevant:
         return func(*args, **kwargs)
     raise DeclinedError(NO_IMPLEMENTATION.format(name=f"torch.{func.__name__}", types=list(types)))
+
+
+def redispatch(func, args, kwargs):
+    """func(*args, **kwargs), overridden by nobody. What a user's function calls is overridden as ever; a function of
+    the library calls no others, as PyTorch's in C++ do."""
+    if not _is_users(func):
+        with DisableTorchFunction():
+            return func(*args, **kwargs)
+    outer, state.skips = state.skips, True
+    try:
+        result = func(*args, **kwargs)
+        if state.skips:
+            raise RuntimeError(ASKS_NOBODY)
+        return result
+    finally:
+        state.skips = outer
+
+
+ASKS_NOBODY = "skip_one_hop_torch_function called on a function that doesn't use has_torch_function!"
+
+
+def _is_users(func) -> bool:
+    func = inspect.unwrap(func)
+    return isinstance(func, types.FunctionType) and not func.__globals__.get("__name__", "").startswith(LIBRARY)
+
+
+LIBRARY = f"{__name__.split('.')[0]}."
 
 
 def _warn_of_plain_method(func, x):

@@ -136,16 +136,17 @@ class OperandSlot(Slot):
 
 class ElementSlot(OperandSlot):
     """A tensor, or a Python number that must have a value in the dtype of the first operand; `promoted`: or in that
-    which it makes of it."""
+    which it makes of it, `wide`: in float32 if that is half precision."""
 
     checks_numbers = True
 
-    def __init__(self, promoted: bool):
-        self.promoted = promoted
+    def __init__(self, promoted: bool, wide: bool = False):
+        self.promoted, self.wide = promoted, wide
 
     def other_key(self, op, x, operands: list):
         if is_number(x):
             number, dtype = python_number(x), logical_aval(operands[0]).dtype
+            dtype = dt.float32 if self.wide and dtype in HALF else dtype
             check_held(combine_ranks(dtype, None, scalar_dtype(type(number))) if self.promoted else dtype, number)
         return super().other_key(op, x, operands)
 
@@ -228,14 +229,17 @@ class SeveralSlot(Slot):
 TENSOR, MAYBE, OPERAND, NUMBER, SEVERAL = Slot(), MaybeSlot(), OperandSlot(), NumberSlot(), SeveralSlot()
 SCALE, FACTOR, LEVEL = ScaleSlot(True), FactorSlot(True, wide=True), FactorSlot(False)
 ELEMENT, BOUND, CHOICE = ElementSlot(False), ElementSlot(True), ChoiceSlot()
+WEIGHT, HELD = ElementSlot(False, wide=True), FactorSlot(True)
 MaybeTensor = Annotated[Tensor | None, MAYBE]
 Operand = Annotated[Tensor | complex, OPERAND]
 Element = Annotated[Tensor | complex, ELEMENT]
 Bound = Annotated[Tensor | complex, BOUND]
 Choice = Annotated[Tensor | complex, CHOICE]
+Weight = Annotated[Tensor | complex, WEIGHT]
 Number = Annotated[complex, NUMBER]
 Scale = Annotated[complex, SCALE]
 Factor = Annotated[complex, FACTOR]
+Held = Annotated[complex, HELD]
 Level = Annotated[complex, LEVEL]
 Tensors = Annotated[Sequence[Tensor], SEVERAL]
 

@@ -34,8 +34,16 @@ def check_captured(tensor: Tensor, op: str):
         return
     alias = tensor._view
     born = tensor._born if alias is None else alias.cell.born
-    if born < frame.depth and not (alias is None and _is_new(tensor, frame)):
+    if born < frame.depth and not (alias is None and _is_new(tensor, frame) or _is_given(tensor, born)):
         raise RuntimeError(CAPTURED.format(op=op in declared and declared[op].in_place or f"{op.lstrip('_')}_"))
+
+
+def _is_given(tensor: Tensor, born: int) -> bool:
+    """Whether a tensor, or what it is a view of, is an argument of all transforms that it was there before."""
+    root = tensor if tensor._view is None or tensor._view.base is None else tensor._view.base
+    return tensor._level is None and all(
+        id(root) in f.given for f in stack.frames if f.first_node is not None and born < f.depth
+    )
 
 
 def note_captured(operands: Sequence):

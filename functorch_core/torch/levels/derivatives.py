@@ -49,18 +49,18 @@ def grad_and_value(func: Callable, argnums=0, has_aux: bool = False) -> Callable
     def wrapped(*args, **kwargs):
         outer = state.enabled
         with enter("grad", guards=True) as frame, grad_mode(True):
-            tracker, args, spec = _track_arguments(frame, args, argnums, outer)
-            output = func(*args, **kwargs)
-            output, aux = _split_aux(output, has_aux, AUX)
-            _check_scalar(output)
-            outside = tracker.sees_outside([output])
-            with grad_mode(outer):
-                seeds = root_grads([output], None) if tracker.is_tracked(output) else [None]
-                grads = tracker.pull([output], seeds, False, outside)
-            value = tracker.released(output, outside)
-            if has_aux:
-                value = value, _map_tensors(lambda x: tracker.released(x, outside), aux)
-            tracker.close()
+            tracker, args, spec = _track_arguments(frame, args, argnums, outer, kwargs)
+            with tracker:
+                output = func(*args, **kwargs)
+                output, aux = _split_aux(output, has_aux, AUX)
+                _check_scalar(output)
+                outside = tracker.sees_outside([output])
+                with grad_mode(outer):
+                    seeds = root_grads([output], None) if tracker.is_tracked(output) else [None]
+                    grads = tracker.pull([output], seeds, False, outside)
+                value = tracker.released(output, outside)
+                if has_aux:
+                    value = value, _map_tensors(lambda x: tracker.released(x, outside), aux)
         return tree_unflatten(grads, spec), value
 
     return wrapped
@@ -83,7 +83,7 @@ def grad(func: Callable, argnums=0, has_aux: bool = False) -> Callable:
     return wrapped
 
 
-def _track_arguments(frame, args: tuple, argnums, outer: bool):
+def _track_arguments(frame, args: tuple, argnums, outer: bool, kwargs=None):
     """(tracker, arguments with the tracked tensors, structure of the gradient)."""
     chosen, numbers = pick(args, argnums)
     flat, spec = tree_flatten(chosen)
@@ -92,6 +92,8 @@ def _track_arguments(frame, args: tuple, argnums, outer: bool):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
     tracker = Tracker(frame, flat, outer)
     tracked = tree_unflatten(tracker.inputs, spec)
+    others = [x for i, x in enumerate(args) if i not in numbers]
+    tracker.give(frame, [x for x in tree_flatten((others, kwargs))[0] if isinstance(x, Tensor)])
     return tracker, replaced(args, numbers, tracked, argnums), spec
 
 
@@ -179,12 +181,13 @@ def vjp_by(func: Callable, primals: tuple, argnums=None, has_aux: bool = False):
     chosen = tuple(range(len(primals))) if argnums is None else argnums
     with enter("grad", guards=True) as frame, grad_mode(True):
         tracker, args, spec = _track_arguments(frame, primals, chosen, outer)
-        output, aux = _split_aux(func(*args), has_aux, VJP_AUX)
-        outputs, out_spec = _flat_tensors(output, "vjp(f, *primals)")
-        outside = tracker.sees_outside(outputs)
-        released = tree_unflatten([tracker.released(y, outside) for y in outputs], out_spec)
-        aux = _map_tensors(lambda x: tracker.released(x, outside), aux) if has_aux else None
-        tracker.close()
+        with tracker:
+            output, aux = _split_aux(func(*args), has_aux, VJP_AUX)
+            outputs, out_spec = _flat_tensors(output, "vjp(f, *primals)")
+            outputs = tracker.apart(outputs)
+            outside = tracker.sees_outside(outputs)
+            released = tree_unflatten([tracker.released(y, outside) for y in outputs], out_spec)
+            aux = _map_tensors(lambda x: tracker.released(x, outside), aux) if has_aux else None
 
     def vjp_fn(cotangents, retain_graph=True, create_graph=None):
         cts, ct_spec = tree_flatten(cotangents)

@@ -62,12 +62,13 @@ class Frame:
     """A level that has been entered: its depth, its kind (vmap, jvp, grad); of a vmap also the
     number of examples and its randomness (error, different, same)."""
 
-    __slots__ = ("depth", "kind", "size", "randomness", "first_node")
+    __slots__ = ("depth", "kind", "size", "randomness", "first_node", "given")
 
     def __init__(self, kind: str, size: int | None = None, randomness: str = "error"):
         self.depth, self.kind = next(_depths), kind
         self.size, self.randomness = size, randomness
         self.first_node: int | None = None  # of a func transform that differentiates
+        self.given: frozenset[int] = frozenset()  # ids of arguments that it does not differentiate by
 
 
 class _Stack(threading.local):

@@ -24,13 +24,18 @@ def _dispatches(x: Tensor) -> bool:
     return type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__
 
 
+def _is_plain(x: Tensor) -> bool:
+    """Whether a tensor is its memory: not sparse, lazy or a wrapper."""
+    return not _dispatches(x) and not hasattr(x, "_check_operand")
+
+
 class Tracker:
     """The inputs of one function, tracked; `outer` is whether the tape was on outside."""
 
     def __init__(self, frame: Frame, tensors: Sequence[Tensor], outer: bool):
         self.depth, self.outer = frame.depth, outer
         self.own_tape = needs_own_tape() or any(map(is_wrapper, tensors))
-        self.originals = list(tensors)
+        self.originals, self.given = list(tensors), []
         self.inputs = [self._tracked(x) for x in tensors]
         self.edges = [x._ge for x in self.inputs]
 
@@ -61,8 +66,25 @@ class Tracker:
         nodes = reachable([y._ge[0] for y in outputs if self.is_tracked(y)])
         return any(isinstance(n, AccumulateGrad) and n not in mine and getattr(n, "open", True) for n in nodes)
 
-    def close(self):
-        """The function has returned."""
+    def give(self, frame, tensors: Sequence[Tensor]):
+        """Note the arguments that nothing is differentiated by, which the function may write to."""
+        if not self.own_tape:
+            self.given = [(x, x._read()) for x in tensors if x._level is None and _is_plain(x)]
+            frame.given = frozenset([id(x) for x, _ in self.given])
+
+    def apart(self, outputs: list) -> list:
+        """Outputs as they are now: arguments that were written to lose their history when the function has returned."""
+        written = {id(x) for x, value in self.given if x._read() is not value}
+        return [new_tensor(y._read(), y._ge) if id(y) in written else y for y in outputs]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        """The function has returned: what it has written to is as the caller sees it."""
+        for x, value in self.given:
+            if x._read() is not value:
+                x._ge = self.released(x, self.sees_outside([x]))._ge
         for node, _ in self.edges:
             node.open = False
 

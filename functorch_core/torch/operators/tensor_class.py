@@ -23,6 +23,7 @@ from .index.indexing import getitem, setitem
 from .pointwise.comparison import bitwise_not, where_of
 from .pointwise.special import polygamma
 from .reduce.order import searchsorted
+from .shape.copies import as_subclass
 from .shape.data import Construction, from_numpy
 from .shape.transposes import Transposes
 from .sparse.of_dense import Sparsity
@@ -32,6 +33,7 @@ class Operations:
     """Methods and operators whose arguments are not those of the op they are made of."""
 
     __getitem__, __setitem__ = getitem, setitem
+    as_subclass = as_subclass  # of which nobody is asked
 
     def __delitem__(self, index):
         """TypeError: a tensor keeps its elements."""

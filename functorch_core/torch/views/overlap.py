@@ -35,6 +35,16 @@ def overlap(a: Tensor, b: Tensor) -> str | None:
     return FULL if of_a == of_b else PARTIAL
 
 
+def writes_itself(written: Tensor, source: Tensor) -> bool:
+    """Whether an expanded tensor is copied to itself, or to another view of the same elements: nothing is to be done,
+    where other writes to elements that share a place are refused."""
+    a, b = written._view, source._view
+    if a is None or b is None or a.cell is not b.cell or written._aval != source._aval:
+        return False
+    shape, strides, _ = layout = layout_of(written)
+    return any(s == 0 and n > 1 for n, s in zip(shape, strides)) and layout == layout_of(source)
+
+
 def _span(x: Tensor) -> tuple | None:
     """(first byte, end, strides) of a tensor without gaps; None for others and for those without elements."""
     shape, strides, offset = layout_of(x)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 from pathlib import Path
 
 import functorch_core.torch as torch
@@ -36,6 +37,11 @@ LOSSES["cross_entropy_loss"] = ("weight", "reduction", "ignore_index", "label_sm
 LOSSES["multi_margin_loss"] = ("p", "margin", "weight", "reduction")
 LOSSES["huber_loss"] = ("reduction", "delta")
 LOSSES["smooth_l1_loss"] = ("reduction", "beta")
+# Those that torch has, too, where they reduce nothing by default.
+NUMBERED = frozenset(
+    """binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss hinge_embedding_loss kl_div margin_ranking_loss
+    triplet_margin_loss""".split()
+)
 OF_NN = {"nll_loss2d": "nll_loss", "nll_loss_nd": "nll_loss", "cross_entropy_loss": "cross_entropy"}
 REDUCTIONS = ("none", "mean", "sum")
 
@@ -71,28 +77,43 @@ def _function(name: str):
     if name in OWN:
         return OWN[name]
     if name in LOSSES:
-        return _loss(name, getattr(functional, OF_NN.get(name, name)))
+        return loss_of(name)
     space, _, rest = name.partition("_")
     if space in SPACES and hasattr(getattr(torch, space), rest):
         return getattr(getattr(torch, space), rest)
     for place in (torch, torch.Tensor):
         found = getattr(place, name, None)
         if callable(found) and not getattr(found, "is_missing", False):
-            return found
+            return _reducing(found) if name in NUMBERED else found
     return None if name in OTHERWISE else getattr(functional, name, None)
 
 
-def _loss(name: str, function):
-    """The loss with its reduction as a number: 0, 1 or 2."""
-    parameters = LOSSES[name]
+@functools.cache
+def loss_of(name: str, default: int = 1):
+    """The loss of nn.functional with its reduction as a number: 0, 1 or 2."""
+    parameters, function = LOSSES[name], getattr(torch.nn.functional, OF_NN.get(name, name))
 
-    def loss(self, target, *args, reduction=1, **kwargs):
+    def loss(self, target, *args, reduction=default, **kwargs):
         given = {**dict(zip(parameters, args)), **kwargs}
         number = given.pop("reduction", reduction)
         return function(self, target, reduction=REDUCTIONS[number], **given)
 
     loss.__name__ = name
     return loss
+
+
+def _reducing(function):
+    """A loss of torch, by default its mean."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def loss(*args, **kwargs):
+        return function(*args, **({} if "reduction" in signature.bind(*args, **kwargs).arguments else MEAN), **kwargs)
+
+    return loss
+
+
+MEAN = {"reduction": 1}
 
 
 # ---- operators that are no functions of torch ----------------------------------------------------

@@ -24,7 +24,7 @@ from . import formats as engine
 from .api import ZIP_MAGIC
 from .archive import ArchiveReader
 from .packages import _package_registry, default_restore_location, location_tag, register_package
-from .rebuilders import _rebuild_distributed, _rebuild_sparse_tensor
+from .rebuilders import _rebuild_distributed, _rebuild_sparse_tensor, _rebuild_wrapper_subclass
 from .rebuilding import LoadedStorages, Rebuilder, known_names
 from .skipping import skip_data
 from .tensors import Rebuild, describe, reduce_storage, reduce_tensor
@@ -178,6 +178,7 @@ def _constants() -> dict[str, object]:
     found["torch.device"] = _types.device
     found["torch.nn.parameter.Parameter"] = Parameter
     found["torch.serialization._get_layout"] = _get_layout
+    found["torch._utils._rebuild_wrapper_subclass"] = _rebuild_wrapper_subclass
     found["torch._utils._rebuild_sparse_tensor"] = _rebuild_sparse_tensor
     found["torch._utils._rebuild_distributed"] = _rebuild_distributed
     return found

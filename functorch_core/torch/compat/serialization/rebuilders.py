@@ -13,6 +13,7 @@ from ...tensors.types import by_name, named, sparse_coo
 from ...tensors.types import device as _device
 from ..devices.cuda import current_device
 from .tensors import on_meta, set_state, view_of_cell, with_bits
+from .unpickling import UnpicklingError
 
 
 def _rebuild_tensor(storage, storage_offset, size, stride):
@@ -59,6 +60,22 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 
 def _rebuild_from_type_v2(func, new_type, args, state):
     return set_state(func(*args), new_type, state)
+
+
+_rebuild_from_type_v2.saved_as = "torch._tensor", _rebuild_from_type_v2.__name__
+
+
+def _wrapper_of_type(new_type, args, state):
+    """A wrapper as a file describes it, which may be damaged."""
+    if not (isinstance(new_type, type) and issubclass(new_type, Tensor) and args and args[0] is new_type):
+        raise UnpicklingError("a tensor without memory must be of a subclass of Tensor")
+    try:
+        return _rebuild_from_type_v2(_rebuild_wrapper_subclass, new_type, args, state)
+    except TypeError as error:
+        raise UnpicklingError(f"the saved layout of a {new_type.__name__} is damaged: {error}") from None
+
+
+_rebuild_wrapper_subclass.of_type = _wrapper_of_type
 
 
 def _rebuild_sparse_tensor(layout, data):

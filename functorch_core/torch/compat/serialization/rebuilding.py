@@ -180,6 +180,7 @@ class Rebuilder:
             "torch._utils._rebuild_parameter": self._function(self._parameter),
             "torch._utils._rebuild_parameter_with_state": self._function(self._parameter),
             "torch._tensor._rebuild_from_type_v2": self._from_type,
+            "torch._utils._rebuild_from_type_v2": self._from_type,  # of this library's files of once
         }
 
     def _function(self, maker: Callable) -> Callable:
@@ -269,11 +270,14 @@ class Rebuilder:
     def _from_type(self, function: object, tensor_type: object, arguments: object, state: object) -> object:
         """A tensor with Python attributes, or of a subclass."""
         maker = self._tensors.get(function) if callable(function) else None
-        if maker is None or type(arguments) is not tuple:
+        of_type = getattr(function, "of_type", None)  # of what is no memory
+        if maker is of_type is None or type(arguments) is not tuple:
             raise UnpicklingError("_rebuild_from_type_v2 must name a function that makes a tensor")
-        spec = maker(*arguments)
         if isinstance(state, dict) or not hasattr(tensor_type, "__setstate__"):  # other states its class knows to read
             state = _checked_state(state)
+        if maker is None:
+            return of_type(tensor_type, arguments, state)
+        spec = maker(*arguments)
         return self._rebuild(dataclasses.replace(spec, attributes=state, tensor_type=tensor_type))
 
 

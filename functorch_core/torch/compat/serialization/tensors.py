@@ -48,7 +48,7 @@ def describe(obj):
     if isinstance(obj, _types.dtype):
         return GlobalName("torch", obj.name)
     if isinstance(obj, types.FunctionType):
-        found = name_of(obj)
+        found = getattr(obj, "saved_as", None) or name_of(obj)
         return None if found is None else GlobalName(*found)
     return None
 

@@ -340,6 +340,9 @@ class Autograd:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if self._level is not None:
             _levels.refuse_batched(self, "mutating directly with `.data` under vmap transform is not allowed.")
+        if self._device is not None and new._device is not None:
+            self._value, self._device = new._value, new._device  # attributes stay, as in PyTorch
+            return
         version = self._version
         see(self, new)
         self._view.earlier = version - self._version

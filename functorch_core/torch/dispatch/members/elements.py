@@ -20,7 +20,7 @@ from ...tensors.types import scalar_name
 from ...views.bits import bits_of
 from ...views.memory_order import in_memory_order
 from ...views.shared import array_of_tensor
-from ..parameter import Parameter
+from ..parameter import Buffer, Parameter
 
 SCALAR = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
@@ -177,7 +177,9 @@ class Elements:
             requires_grad=self.requires_grad,
             grad_fn_name=self._name_of_history(),
             device=None if place.type == "cpu" else str(place),
+            tensor_class="tensor" if type(self) in PLAIN else type(self).__name__,
             is_parameter=isinstance(self, Parameter),
+            has_parameter_header=Parameter in type(self).__mro__,
             size=self.shape,
         )
 
@@ -190,8 +192,6 @@ class Elements:
         shown = f"{type(self).__name__}({contents}{device}{history})"
         return f"Parameter({shown})" if isinstance(self, Parameter) else shown
 
-    __str__ = __repr__
-
     def __format__(self, spec: str) -> str:
         if self.ndim == 0 and self._level is None and self._value.__class__ is Value and not is_meta(self):
             return self.item().__format__(spec)
@@ -199,6 +199,9 @@ class Elements:
 
     def __hash__(self) -> int:
         return id(self)  # not object's, which is another number: sets of tensors are in PyTorch's order
+
+
+PLAIN = Tensor, Parameter, Buffer  # that are called "tensor" when they are printed
 
 
 def item_by_item(tensor: Tensor) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 
 import numpy as np
@@ -17,7 +18,7 @@ from ....kernels.indexing import gathered, scattered
 from ....kernels.values import expanded
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import PLAIN, composite, torch_op
-from ...dispatch.slots import Number, Tensors
+from ...dispatch.slots import Number, Tensors, python_number
 from ...tape.apply import without_history
 from ...tape.meta import NO_NONZERO, is_meta, meta_tensor, refusal
 from ...tape.modes import state
@@ -25,7 +26,7 @@ from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor, from_array
 from ...tensors.explain import MISTAKES, explain
-from ...tensors.promotion import broadcast, cast
+from ...tensors.promotion import HALF, broadcast, cast, holds
 from ...tensors.types import scalar_name
 from ...views.cells import (
     LEAF_INPLACE,
@@ -41,7 +42,7 @@ from ...views.cells import (
     put,
 )
 from ...views.memory_order import preserved, taken
-from ...views.overlap import refuse_partial, refuse_shared
+from ...views.overlap import refuse_partial, refuse_shared, writes_itself
 from ...views.parts import cut
 from ...views.seen import MOST, remember, see_again, units_of
 from ..shape.copies import fill_number, fitted_to
@@ -598,11 +599,18 @@ def _value(tensor: Tensor, value):
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (bool, int, float, complex, np.integer, np.bool_)):
-        number = fill_number(value, tensor._aval.dtype)
+        number = _assigned(python_number(value), tensor._aval.dtype)
         return meta_tensor((), tensor._aval.dtype) if is_meta(tensor) else number
     cls = type(value)
     kind = f"numpy.{cls.__name__}" if isinstance(value, (np.generic, np.ndarray)) else cls.__name__
     raise TypeError(f"can't assign a {kind} to a {tensor.type()}")
+
+
+def _assigned(number, dtype: np.dtype):
+    """A number as it is assigned: half precision rounds to infinity what it does not hold, others refuse it."""
+    if dtype in HALF and number.__class__ is not complex and not holds(dtype, number):
+        return math.copysign(math.inf, number)
+    return fill_number(number, dtype)
 
 
 def part_shape(tensor: Tensor, lens: Lens) -> tuple[int, ...]:
@@ -620,6 +628,8 @@ def _set_box(tensor: Tensor, lens: Lens, value):
     if alias is not None and isinstance(value, Tensor) and value._view is not None and value._view.cell is alias.cell:
         if value._view.chain != (*alias.chain, lens) and value._aval.shape == shape:
             refuse_partial(make_view(tensor, lens), value)
+        if writes_itself(make_view(tensor, lens), value):
+            return
     if alias is not None and (alias.chain or alias.cell.shared) and tensor._level is None:
         view = make_view(tensor, lens)
         check_writable(view)

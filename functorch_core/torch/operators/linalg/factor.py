@@ -675,13 +675,20 @@ def svdvals(A, *, driver=None, out=None):
     return _svdvals(A, out=out)
 
 
-@torch_op(name="svd", returns=named.svd, node="linalg_svd", out=Out(EXACT), autocast={"cpu": "full"})
-def torch_svd(input: Tensor, some=True, compute_uv=True, *, out=None):
+@composite(name="svd", out=Out(EXACT), autocast={"cpu": "full"})
+def torch_svd(input, some=True, compute_uv=True, *, out=None):
     """U, S, V with input = U diag(S) V^H: linalg.svd's forerunner.
 
     >>> torch.svd(torch.tensor([[3., 0.], [0., 2.]])).S
     tensor([3., 2.])
     """
+    made = _torch_svd(input, some, compute_uv, out=out)
+    require_matrices_of_numbers(input)
+    return made
+
+
+@torch_op(returns=named.svd, node="linalg_svd", out=Out(EXACT))
+def _torch_svd(input: Tensor, some, compute_uv, *, out=None):
     x = matrices(input, "linalg.svd")
     if not compute_uv:
         a = aval_of(x)

@@ -13,7 +13,7 @@ from ....ops.promotion import broadcast_shapes
 from ....primitives import linalg_matrices as m
 from ...dispatch.former import factors_first
 from ...dispatch.op import composite, torch_op, write_out
-from ...dispatch.slots import Factor, MaybeTensor, Tensors
+from ...dispatch.slots import Factor, Held, MaybeTensor, Tensors
 from ...dispatch.traits import EXACT, Out, castable
 from ...tensors.base import Tensor
 from ...tensors.promotion import _explain, cast, promote, result_dtype
@@ -380,7 +380,7 @@ def _check_addmm(input, mat1, mat2):
 
 
 @torch_op(inplace=True, out=Out(EXACT, whole=True), autocast={"cuda": "low"}, former=factors_first("mat", "vec"))
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Factor = 1, alpha: Factor = 1, out=None):
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Held = 1, alpha: Held = 1, out=None):
     """beta * input + alpha * (mat @ vec).
 
     >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
@@ -390,7 +390,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Factor = 1, alpha: F
 
 
 @torch_op(inplace=True, aliases=(), autocast={"cuda": "low"}, out=Out(whole=True), former=factors_first("vec1", "vec2"))
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Factor = 1, alpha: Factor = 1, out=None):
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Held = 1, alpha: Held = 1, out=None):
     """beta * input + alpha * outer(vec1, vec2).
 
     >>> torch.addr(torch.zeros(2, 2), torch.ones(2), torch.ones(2))

@@ -14,7 +14,7 @@ from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ..reduce.reduction import _vector_norm as vector_norm_op
 from ..values import aval_of, dt, full_like, p, permuted, wide, wrap_dim
-from .checks import matrices, require_inexact
+from .checks import matrices, require_inexact, require_matrices_of_numbers
 
 # ---- vectors -------------------------------------------------------------------------------------
 
@@ -71,13 +71,14 @@ def _check_empty(x, ord, dim):
 # ---- matrices ------------------------------------------------------------------------------------
 
 
+SPECTRAL = ("nuc", 2, -2)  # norms of singular values, which matrices with NaN do not have
 ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 
 
 def _matrix_norm_node(a):
     if a.ord in ("fro", None):
         return "LinalgVectorNormBackward0"
-    if a.keepdim and a.ord in ("nuc", 2, -2):
+    if a.keepdim and a.ord in SPECTRAL:
         return "PermuteBackward0"
     if a.ord == "nuc":
         return "SumBackward1"
@@ -106,7 +107,7 @@ def _matrix_norm(input: Tensor, ord, dim, keepdim, dtype, *, out=None):
             f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {a.dtype.name.capitalize()}"
         )
     x = p.convert(input, dtype=wanted)
-    if ord in ("nuc", 2, -2):
+    if ord in SPECTRAL:
         require_inexact("linalg.matrix_norm", x)
     rows, columns = (wrap_dim(d, a.ndim) for d in dim)
     if rows == columns:
@@ -136,8 +137,11 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     _check_norm_dtype("linalg.matrix_norm", A, dtype)
     if isinstance(ord, complex):
         raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
-    ord = ord if isinstance(ord, str) else float(ord)
-    return _matrix_norm(A, ord, tuple(dim), keepdim, dtype, out=out)
+    ord, dim = ord if isinstance(ord, str) else float(ord), tuple(dim)
+    made = _matrix_norm(A, ord, dim, keepdim, dtype, out=out)
+    if ord in SPECTRAL:
+        require_matrices_of_numbers(A if dim == (-2, -1) else A.movedim(dim, (-2, -1)))
+    return made
 
 
 @overridable
@@ -241,4 +245,7 @@ def cond(A, p=None, *, out=None):
     >>> torch.linalg.cond(torch.tensor([[2., 0.], [0., 4.]]))
     tensor(2.)
     """
-    return _cond(A, p if p is None or isinstance(p, str) else float(p), out=out)
+    made = _cond(A, p if p is None or isinstance(p, str) else float(p), out=out)
+    if p is None or p in SPECTRAL:
+        require_matrices_of_numbers(A)
+    return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 from ....core.warn import warn
 from ....kernels import activations as act
@@ -79,6 +80,8 @@ def _hardtanh(input: Tensor, min_val=-1.0, max_val=1.0):
     for bound in (min_val, max_val):
         check_held(aval_of(input).dtype, bound)
     low, high = full_like(input, min_val), full_like(input, max_val)
+    if min_val != min_val or max_val != max_val:
+        return p.add(input, math.nan)
     x = p.select(p.le(input, low), low, input)
     return p.select(p.ge(input, high), high, x)
 
@@ -389,6 +392,8 @@ def softplus(input: Tensor, beta=1.0, threshold=20.0):
     tensor([0.6931])
     """
     require_floating("softplus_cpu", input)
+    for number in (beta, threshold):
+        check_held(scale_dtype(aval_of(input).dtype), number)
     return like(act.softened(float(beta), float(threshold))(wide(input)), input)
 
 

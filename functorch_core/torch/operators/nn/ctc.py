@@ -211,7 +211,7 @@ REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 
 
 @composite(name="ctc_loss", method=False)
-def torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
+def torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=0, zero_infinity=False):
     """torch.ctc_loss: nn.functional.ctc_loss with the reduction as a number.
 
     >>> log_probs = torch.full((4, 1, 3), 1 / 3).log()

@@ -122,13 +122,20 @@ def _smooth(bound: float, slope: float) -> Derived:
     return Derived(value, lambda t, x, out: p.mul(t, clamped(x)))
 
 
+def _huber(delta: float):
+    """Half squares below delta, which may be infinite."""
+    if delta < math.inf:
+        return _smooth(delta, delta)
+    return lambda x: p.mul(p.mul(x, x), full_like(x, 0.5))
+
+
 @torch_op(autocast="full")
 def _huber_loss(input: Tensor, target: Tensor, reduction, delta, weight: MaybeTensor = None):
     if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     x, y = promote(input, target)
     require_floating("huber_cpu", x)
-    loss = _smooth(float(delta), float(delta))(p.sub(wide(x), wide(y)))
+    loss = _huber(float(delta))(p.sub(wide(x), wide(y)))
     return like(_weighted_mean(loss, weight, reduction), x)
 
 
@@ -172,7 +179,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     """
     _warn_sizes(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
-    if beta < 0:
+    if not beta >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     return _smooth_l1_loss(input, target, reduction, beta)
 

@@ -446,8 +446,9 @@ def _triplet_node(a):
     return "ClampMinBackward0" if a.swap else f"ClampMin0(Sub0(Add1({positive}), {negative}))"
 
 
-@torch_op(node=_triplet_node, autocast="full")
-def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin, power, eps, swap, reduction):
+@torch_op(name="_triplet", method=False, function=False, node=_triplet_node, autocast="full")
+def triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin, power, eps, swap, reduction):
+    """max(0, |anchor - positive| - |anchor - negative| + margin), whatever the margin."""
     ndims = {aval_of(x).ndim for x in (anchor, positive, negative)}
     if len(ndims) > 1:
         a, b, c = (aval_of(x).ndim for x in (anchor, positive, negative))
@@ -477,7 +478,7 @@ def triplet_margin_loss(
     reduction = legacy_reduction(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    return _triplet(anchor, positive, negative, float(margin), float(p), eps, swap, reduction)
+    return triplet(anchor, positive, negative, float(margin), float(p), eps, swap, reduction)
 
 
 @overridable

@@ -147,7 +147,7 @@ def pad(input, pad, mode="constant", value=None):
     tensor([0., 1., 2.])
     """
     widths = tuple(int(w) for w in pad)
-    return _pad(input, widths, mode, value)
+    return _pad(input, widths, mode, float(value) if value.__class__ is int else value)
 
 
 @composite(method=False)

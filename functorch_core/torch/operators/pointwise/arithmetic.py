@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import numpy as np
+
 from .... import primitives as p
 from ....core import dtypes as dt
 from ....kernels import elementwise as ew
@@ -12,12 +14,12 @@ from ....kernels.values import derived
 from ....transforms.custom import stop_gradient
 from ...dispatch.division import Division
 from ...dispatch.op import composite, torch_op, write_out
-from ...dispatch.slots import Bound, Factor, Operand, OperandSlot, Scale
+from ...dispatch.slots import Bound, Factor, Operand, OperandSlot, Scale, Weight, is_number, logical_aval, python_number
 from ...dispatch.traits import EXPECTED, Out
 from ...tape.node_names import if_tensor
 from ...tensors import types as _types
 from ...tensors.base import Tensor
-from ...tensors.promotion import broadcast, cast, promote, result_dtype
+from ...tensors.promotion import HALF, broadcast, cast, check_held, promote, result_dtype
 from .. import declaring as d
 from ..declaring import binary, kind_of, like, number_operand, require, unary, widened
 from ..values import require_same_dtype
@@ -184,7 +186,7 @@ def _lerp(x, end, weight):
 
 
 @torch_op(inplace=True, number="taken", node=if_tensor("weight", "LerpBackward1"))
-def lerp(input: Tensor, end: Tensor, weight: Operand, *, out=None):
+def lerp(input: Tensor, end: Tensor, weight: Weight, *, out=None):
     """input + weight * (end - input), elementwise.
 
     >>> torch.lerp(torch.tensor([0., 10.]), torch.tensor([1., 20.]), 0.5)
@@ -341,13 +343,36 @@ def _literal(number) -> bool:
 
 
 class _ExponentSlot(OperandSlot):
-    """An operand of which small whole numbers and halves are part of the signature."""
+    """An operand of which small whole numbers and halves are part of the signature, and every number where the base
+    does not hold all: it is looked at there."""
+
+    checks_numbers = True
 
     def other_key(self, op, x, operands):
+        if operands and is_number(x) and _limits(logical_aval(operands[0]).dtype, x := python_number(x)):
+            _check_exponent(logical_aval(operands[0]).dtype, x)
+            return x.__class__, x
         return (x.__class__, x) if _literal(x) else super().other_key(op, x, operands)
 
     def other_placeholder(self, builder, x):
+        if is_number(x) and builder.inputs:
+            x = python_number(x)
+            if _limits(builder.avals[builder.inputs[0]].dtype, x):
+                return x
         return x if _literal(x) else super().other_placeholder(builder, x)
+
+
+def _limits(base: np.dtype, number) -> bool:
+    """Whether a base of this dtype does not take all exponents of this class."""
+    return base in HALF or number.__class__ is int and base in dt.INTEGER
+
+
+def _check_exponent(base: np.dtype, number):
+    """RuntimeError for an exponent that integers or half precision do not have; others are rounded to infinity."""
+    if base in dt.INTEGER and number < 0:
+        raise RuntimeError(_NEGATIVE_POWER)
+    if number.__class__ is not complex:
+        check_held(base, number)
 
 
 Exponent = Annotated[Tensor | complex, _ExponentSlot()]
@@ -378,7 +403,7 @@ def power(input: Operand, exponent: Exponent, *, out=None):
 
 def _whole_power(x, y, exponent):
     """Of integers and bools, and by a bool."""
-    if x.aval.dtype in dt.INTEGER and number_operand(exponent) and _literal(exponent):
+    if x.aval.dtype in dt.INTEGER and number_operand(exponent) and exponent.__class__ is int:
         if exponent < 0:
             raise RuntimeError(_NEGATIVE_POWER)
         return p.integer_pow(x, y=int(exponent))

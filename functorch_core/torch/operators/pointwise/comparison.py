@@ -109,8 +109,8 @@ def isclose(input: Tensor, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=Fals
     tensor([ True, False])
     """
     _check_match(input, other)
-    if rtol < 0 or atol < 0:
-        which, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+    if not (rtol >= 0 and atol >= 0):
+        which, value = ("rtol", rtol) if not rtol >= 0 else ("atol", atol)
         raise RuntimeError(f"{which} must be greater than or equal to zero, but got {value:g}")
     x, y = broadcast([input, other])
     close = ew.same_or_nan(x, y, equal_nan and x.aval.dtype in dt.INEXACT)

@@ -13,6 +13,7 @@ from ...dispatch.op import torch_op
 from ...dispatch.slots import Operand
 from ...dispatch.traits import EXPECTED, Out
 from ...tensors.base import Tensor
+from ...tensors.promotion import check_held
 from .. import declaring as d
 from ..declaring import binary, like, require, unary, widened
 from ..values import Derived
@@ -224,6 +225,8 @@ def logit(input: Tensor, eps=None, *, out=None):
     """
     x = d.to_float(input)
     require(x, d.FLOATS, "logit_cpu")
+    if eps is not None:
+        check_held(x.aval.dtype, eps)
     slope = _logit(None if eps is None else float(eps))
     return widened(lambda x: slope(x))(x)
 

@@ -19,7 +19,7 @@ from ...dispatch.traits import Out
 from ...tape.meta import no_kernel
 from ...tape.node import say_underivable
 from ...tensors.base import Tensor, from_array, wrap_dim
-from ...tensors.promotion import cast
+from ...tensors.promotion import cast, check_held
 from ...tensors.types import int64 as torch_int64
 from ...views.memory_order import with_strides
 from .. import declaring as d
@@ -47,6 +47,8 @@ def _histc(input: Tensor, bins, min, max, *, out=None):
     require(input, d.FLOATS, "histogram_cpu")
     if not (math.isfinite(min) and math.isfinite(max)):
         raise RuntimeError(NOT_FINITE.format(of="histc: range of", low=min, high=max))
+    for bound in (min, max):
+        check_held(input.aval.dtype, bound)
     x = p.reshape(input, shape=(input.aval.size,))
     low, high = _limits(x, min, max)
     return _counted(x, low, high, bins, like(x, 1))

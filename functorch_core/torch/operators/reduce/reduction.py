@@ -591,7 +591,7 @@ def renorm(input: Tensor, p, dim, maxnorm, *, out=None):
     """
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
-    if maxnorm < 0:
+    if not maxnorm >= 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if input.aval.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.aval.ndim} dimensions")

@@ -47,7 +47,7 @@ from ...views.cells import (
     share,
 )
 from ...views.memory_order import channels_last_strides, is_channels_last, with_strides
-from ...views.overlap import refuse_partial
+from ...views.overlap import refuse_partial, writes_itself
 from .creation import like_strides
 from .data import fill_number, finish, finish_later, unspecified
 from .data import tensor as tensor_of
@@ -323,7 +323,6 @@ def type_as(self, other):
     return to(self, other)
 
 
-@composite(function=False)
 def as_subclass(self, cls):
     """The same memory and history as an instance of a subclass of Tensor.
 
@@ -392,6 +391,9 @@ def copy_(self, src, non_blocking=False):
         if not (is_number(src) or src.__class__ is Array):
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {class_name(type(src))}")
         src = tensor_of(src, dtype=self.dtype)
+    if self._view is not None and writes_itself(self, src):
+        check_writable(self, overlapping=True)
+        return self
     check_writable(self)
     if self._view is not None and src._view is not None:
         refuse_partial(self, src)

@@ -19,7 +19,7 @@ from ...levels.levels import batched_like
 from ...tape.meta import NO_COPY, is_meta
 from ...tensors import types as _types
 from ...tensors.base import Tensor
-from ...tensors.promotion import broadcast, cast, promote_dtypes, scalar_dtype
+from ...tensors.promotion import broadcast, cast, check_held, promote_dtypes, scalar_dtype
 from ...tensors.types import scalar_name
 from ...views.cells import contiguous_strides, layout_of
 from ...views.memory_order import channels_last_strides, dense_strides, with_strides
@@ -653,7 +653,7 @@ def _between(start, end, steps: int, dtype: np.dtype) -> np.ndarray:
     )
     i = np.arange(steps)
     if dtype in dt.INTEGER:
-        start, end = int(start), int(end)
+        start, end = [int(cast_array(np.array(int(x)), dtype)) for x in (start, end)]
         step = (end - start) / max(steps - 1, 1)
     else:
         start, end = compute(start), compute(end)
@@ -678,6 +678,8 @@ def linspace(
     if _batched(start, end):
         return write_out("linspace", out, _points.compute([start, end, n, d, None]))
     _check_complex("linspace", d, start, end)
+    for x in (start, end):
+        check_held(d, _python(x))
     made = finish_later(lambda: _between(_python(start), _python(end), n, d), (n,), d, device, requires_grad)
     return write_out("linspace", out, made)
 

@@ -334,8 +334,8 @@ def _check_range(leaves: list, inferred: np.dtype, target: np.dtype, message: st
     low, high = min(leaves), max(leaves)
     if inferred in dt.INTEGER and not -(2**63) <= low <= high < 2**63 + (2**63 if target == dt.uint64 else 0):
         raise ValueError("Overflow when unpacking long long")
-    lowest = -int(info.max) - 1 if target in dt.UNSIGNED else int(info.min)
-    if not lowest <= low <= high < int(info.max) + 1:
+    wraps = target in dt.UNSIGNED and inferred in dt.INTEGER
+    if not (-int(info.max) if wraps else int(info.min)) <= low <= high <= int(info.max):
         raise RuntimeError(message)
 
 
