@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.graph import Graph, Node, dce, memoised
+from ..core.graph import Graph, Node, cse, dce, memoised
 from ..core.primitive import Primitive
 from ..core.trace import Builder, Traced
 from ..core.types import Value
@@ -101,6 +101,7 @@ class Splitter:
 @memoised
 def partial_eval(graph: Graph, unknown: tuple[bool, ...], force: tuple[bool, ...] | None = None) -> Split:
     """Split `graph`; outputs marked in `force` come from the unknown half in any case."""
+    graph = cse(graph)  # what a user wrote twice is kept once
     split = Splitter(graph)
     with split.known, split.unknown:
         env = {
