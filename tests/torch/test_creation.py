@@ -102,6 +102,17 @@ torch.full((1100, 1100), 2.5)[5:7, 3:5]
 torch.full((1100, 1100), -3, dtype=torch.bfloat16, requires_grad=True).detach()[5:7, 3:5]
 torch.full((2,), 3, dtype=torch.float16)
 torch.full((2,), 1j)
+torch.full((2,), 2**31 - 1, dtype=torch.int32)
+torch.full((2,), 2**31, dtype=torch.int32)
+torch.full((2,), -2**31)
+torch.full((2,), 2**63)
+torch.full((2,), 2.5, dtype=torch.int64)
+torch.full((2,), 16777217, dtype=torch.float32)
+torch.full((2,), 1e-46)
+torch.full((2,), 3.5e38)
+torch.full((2,), float('nan'), dtype=torch.int64)
+torch.full((0, 2**32, 2**32), 2.)
+torch.full((2**32, 2**32), 2.)
 torch.zeros_like(torch.ones(2, dtype=torch.int8))
 torch.full_like(torch.ones(2), 7)
 torch.ones(2).new_zeros(3, 2)
@@ -227,6 +238,13 @@ def test_joining(expression):
         assert found[0] == expected[0] and found[1][:30] == expected[1][:30], (found, expected)
     else:
         assert found == expected
+
+
+@pytest.mark.parametrize("lib", [torch, reference], ids=["ours", "reference"])
+def test_as_tensor_gives_a_tensor_itself(lib):
+    x = lib.ones(2, requires_grad=True)
+    assert lib.as_tensor(x) is x and lib.as_tensor(x, dtype=lib.float32, device="cpu") is x
+    assert lib.as_tensor(x, dtype=lib.float64).dtype is lib.float64
 
 
 def test_from_numpy_shares_memory():

@@ -23,8 +23,8 @@ def bernoulli(gen: Mt19937Generator, size, dtype, p) -> np.ndarray:
     """
     dtype = require_dtype("bernoulli", dtype, _BERNOULLI_TYPES)
     n = numel(size)
-    probabilities = np.asarray(p)
-    if n and not (0 <= probabilities.min() and probabilities.max() <= 1):
+    low, high = (p.min(), p.max()) if n and isinstance(p, np.ndarray) else (p, p)
+    if n and not (0 <= low and high <= 1):
         what = "p_in >= 0 && p_in <= 1 to be true, but got false."
         raise RuntimeError(
             f"Expected {what}"
@@ -36,8 +36,8 @@ def bernoulli(gen: Mt19937Generator, size, dtype, p) -> np.ndarray:
     else:
         require_dtype("bernoulli with an array p", p.dtype, FLOAT_TYPES)
         uniforms = gen.uniform_float32(n)
-        probabilities = probabilities.astype(np.float32)
-    return (uniforms.reshape(size) < probabilities).astype(dtype)
+        p = p.astype(np.float32, copy=False)
+    return (uniforms.reshape(size) < p).astype(dtype, copy=False)
 
 
 def dropout_mask(gen: Mt19937Generator, size, p: float) -> np.ndarray:

@@ -32,6 +32,10 @@ RECORD_LIMIT = 1 << 24
 COUNT_LIMIT = 1 << 16  # the same of arange
 MUCH, MOST = 1 << 20, 1 << 28  # between these so are other numbers
 
+# Numbers of these classes and between these sizes fit the dtype, whatever they are: nothing of them is checked.
+PLAIN = {dt.float32: {float, int}, dt.float64: {float, int}, dt.int64: {int}, dt.int32: {int}}
+TINY, HUGE = 1e-30, 2**31
+
 MISCOUNTED = (
     "The number of elements in the out tensor of shape {shape} is {n} which does not match the computed number of "
     "elements {length}. Note that this may occur as a result of rounding error. The out tensor will be resized to a "
@@ -118,14 +122,17 @@ def filled(shape: tuple, fill, dtype: np.dtype, device=None, requires_grad: bool
 
 def check_size(shape: tuple[int, ...], itemsize: int):
     """RuntimeError for a shape whose bytes or strides no 64 bits count."""
-    if math.prod(shape) * itemsize >= 2**63:
+    elements = math.prod(shape)
+    if elements * itemsize >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
-    if math.prod([max(n, 1) for n in shape[1:]]) >= 2**63:
+    if not elements and math.prod([max(n, 1) for n in shape[1:]]) >= 2**63:
         raise RuntimeError("Stride calculation overflowed")
 
 
 def fill_value(fill, dtype: np.dtype):
     """A number as an element of this dtype; errors where it does not fit."""
+    if fill.__class__ in PLAIN.get(dtype, ()) and TINY < abs(fill) < HUGE:
+        return dtype.type(fill)  # 0.3 us, not 5
     if isinstance(fill, Tensor):
         fill = fill.item()
     return array_of(fill_number(fill, dtype), dtype)

@@ -426,6 +426,8 @@ def as_tensor(data, dtype=None, device=None):
     tensor([1, 2])
     """
     if isinstance(data, Tensor):
+        if dtype is None and device is None:
+            return data
         return data.to(device=data.device if device is None else device, dtype=data.dtype if dtype is None else dtype)
     if data.__class__ is Array:
         return _around(data, dtype, device)
