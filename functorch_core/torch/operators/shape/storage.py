@@ -453,7 +453,7 @@ class TypedStorage(Storage):
 
     def untyped(self) -> UntypedStorage:
         """The storage as bytes."""
-        return UntypedStorage(cell=self._cell)
+        return _wrapper(UntypedStorage, self._cell)
 
     _untyped_storage = property(untyped)
 
@@ -570,11 +570,15 @@ _wrappers: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 
 def storage_of(tensor: Tensor) -> TypedStorage:
     """The tensor's storage as elements of its dtype; the same object for tensors that share it."""
-    cell = _cell_of(tensor)
-    key = id(cell), tensor.dtype
+    return _wrapper(TypedStorage, _cell_of(tensor), dtype=tensor.dtype)
+
+
+def _wrapper(kind: type[Storage], cell: Cell, **kwargs) -> Storage:
+    """The storage object of a cell; the same one as long as somebody holds it."""
+    key = id(cell), kwargs.get("dtype")
     found = _wrappers.get(key)
     if found is None:
-        found = _wrappers[key] = TypedStorage(cell=cell, dtype=tensor.dtype)
+        found = _wrappers[key] = kind(cell=cell, **kwargs)
     return found
 
 
@@ -585,7 +589,7 @@ def untyped_storage(self):
     >>> torch.zeros(2).untyped_storage().nbytes()
     8
     """
-    return UntypedStorage(cell=_cell_of(self))
+    return _wrapper(UntypedStorage, _cell_of(self))
 
 
 @composite(function=False)
