@@ -399,6 +399,33 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     return _results(values, inverse.astype(np.int64), counts.astype(np.int64), return_inverse, return_counts)
 
 
+@composite(method=False)
+def _unique(input, sorted=True, return_inverse=False):
+    """torch.unique as its kernel gives it: (the elements, where each went or nothing)."""
+    return _unique2(input, sorted, return_inverse)[:2]
+
+
+@composite(method=False)
+def _unique2(input, sorted=True, return_inverse=False, return_counts=False):
+    """torch.unique as its kernel gives it: (the elements, where each went, how often), empty where not asked for."""
+    return _padded(unique(input, sorted, return_inverse, return_counts), return_inverse, return_counts)
+
+
+@composite(method=False)
+def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False):
+    """torch.unique of slices as its kernel gives it: all three whatever is asked for.
+
+    >>> torch._VF.unique_dim(torch.tensor([[1, 1, 2]]), 1)[0]
+    tensor([[1, 2]])
+    """
+    return unique(input, sorted, True, True, dim)
+
+
+def _padded(found, *asked: bool) -> tuple:
+    first, *rest = found if isinstance(found, tuple) else (found,)
+    return first, *[rest.pop(0) if wanted else from_array(np.empty(0, np.int64)) for wanted in asked]
+
+
 FEW = 16  # so many slices C++'s sort inserts one after the other; of more with NaN its order is not defined
 
 

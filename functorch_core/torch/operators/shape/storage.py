@@ -220,6 +220,9 @@ class Storage:
         """The storage itself: transfers need no page-locked memory here."""
         return self
 
+    def _fix_weakref(self):
+        """Nothing: a storage that a weak reference gives back is whole here."""
+
     def resizable(self) -> bool:
         """Whether resize_ can change the size: no."""
         return False
