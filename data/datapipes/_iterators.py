@@ -38,6 +38,10 @@ def counted(function: Callable) -> Callable:
     @functools.wraps(function)
     def iterate(pipe):
         number = pipe._begin_iterator()
+        forwarded = pipe._take_forwarded()
+        if forwarded is not None:
+            yield from forwarded
+            return
         try:
             for sample in function(pipe):
                 pipe._number_of_samples_yielded += 1
@@ -54,8 +58,9 @@ class _Iterator:
     """What iter() gives of a pipe whose __iter__ is no generator function."""
 
     def __init__(self, iterator, pipe):
-        self.iterator, self.pipe = iterator, pipe
-        self.number = pipe._begin_iterator()
+        self.pipe, self.number = pipe, pipe._begin_iterator()
+        forwarded = pipe._take_forwarded()
+        self.iterator = iterator if forwarded is None else forwarded.iterator
 
     def __iter__(self):
         return self

@@ -6,6 +6,7 @@ import functools
 from typing import TypeVar
 
 from ..dataset import Dataset, IterableDataset
+from ._hook_iterator import _SnapshotState as SnapshotState
 from ._iterators import INVALID, counted, described
 
 __all__ = ["DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe"]
@@ -57,7 +58,8 @@ class _Pipe:
         """Make the attributes that pickles leave out."""
 
     def __getstate__(self):
-        state = {k: v for k, v in self.__dict__.items() if k not in self._unsaved}
+        left_out = *self._unsaved, "_snapshot_state", "_fast_forward_iterator"
+        state = {k: v for k, v in self.__dict__.items() if k not in left_out}
         hook = type(self).getstate_hook
         return state if hook is None else hook(state)
 
@@ -114,6 +116,8 @@ class IterDataPipe(_Pipe, IterableDataset[T_co]):
     functions: dict = {}
     _valid_iterator_id: int | None = None
     _number_of_samples_yielded = 0
+    _snapshot_state = SnapshotState.NotStarted
+    _fast_forward_iterator = None  # what the next iteration goes on with, after a snapshot was restored
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -131,10 +135,22 @@ class IterDataPipe(_Pipe, IterableDataset[T_co]):
     def _begin_iterator(self) -> int:
         """Make a new iterator the valid one; returns its number."""
         last = self._valid_iterator_id
-        self._valid_iterator_id = 0 if last is None else last + 1
-        self._number_of_samples_yielded = 0
-        self.reset()
+        if self._fast_forward_iterator is None:  # whose number stays valid
+            self._valid_iterator_id = 0 if last is None else last + 1
+        self._restart()
         return self._valid_iterator_id
+
+    def _restart(self):
+        """reset(), unless a snapshot has just been restored."""
+        if self._snapshot_state is not SnapshotState.Restored:
+            self._number_of_samples_yielded, self._fast_forward_iterator = 0, None
+            self.reset()
+        self._snapshot_state = SnapshotState.Iterating
+
+    def _take_forwarded(self):
+        """The iterator that a restored snapshot left, once."""
+        found, self._fast_forward_iterator = self._fast_forward_iterator, None
+        return found
 
     def _check_iterator(self, number: int):
         if number != self._valid_iterator_id:

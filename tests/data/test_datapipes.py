@@ -359,3 +359,27 @@ def test_graph():
         ]
 
     agree(program)
+
+
+def _doubled(x):
+    return 2 * x
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_an_iteration_goes_on_from_a_pickled_pipeline(shuffled):
+    def program(t):
+        restore = data(t, ".datapipes.utils.snapshot")._simple_graph_snapshot_restoration
+        pipe = pipes(t).map(_doubled)
+        first, second = (pipe.shuffle() if shuffled else pipe).map(_doubled).fork(2)
+        pipe = first.zip(second).batch(2)
+        data(t, ".graph_settings").apply_random_seed(pipe, t.Generator().manual_seed(3))
+        iterator = iter(pipe)
+        begun = [next(iterator), next(iterator)]
+        again = pickle.loads(pickle.dumps(pipe))
+        restore(again, 2, t.Generator().manual_seed(3))
+        errors = [failing(restore, again, 1)]
+        after = list(again)
+        errors.append(failing(restore, again, 9, t.Generator().manual_seed(3))[0])
+        return begun, after, list(iterator), errors
+
+    agree(program)

@@ -13,6 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from functorch_core import torch as ours  # noqa: E402
 from functorch_core.torch.compat.serialization import formats as fc  # noqa: E402
 from functorch_core.torch.compat.serialization import unpickling  # noqa: E402
 
@@ -450,6 +451,38 @@ def test_checksum_is_verified():
     data[data.index(struct.pack("<f", 5.0))] ^= 1
     with pytest.raises(RuntimeError, match="CRC"):
         ours_loaded(io.BytesIO(bytes(data)))
+
+
+def test_checkpoints_without_checksums():
+    x, files = torch.arange(6.0), []
+    for library in (torch, ours):
+        library.serialization.set_crc32_options(False)
+        try:
+            files.append(io.BytesIO())
+            library.save({"x": library.arange(6.0)}, files[-1])
+        finally:
+            library.serialization.set_crc32_options(True)
+    for file in files:
+        with zipfile.ZipFile(file) as archive:
+            assert {info.CRC for info in archive.infolist()} == {0}
+        file.seek(0)
+        assert ours.load(file)["x"].tolist() == x.tolist()
+        file.seek(0)
+        assert torch.load(file)["x"].equal(x)
+
+
+def test_files_are_read_into_memory():
+    class File(io.BytesIO):
+        sizes: list[int] = []
+
+        def readinto(self, buffer):
+            self.sizes.append(len(buffer))
+            return super().readinto(buffer)
+
+    saved = theirs_saved(torch.arange(600.0))
+    file = File(saved.getvalue())
+    assert ours.load(file).tolist() == list(range(600))
+    assert 2400 in file.sizes
 
 
 def test_mapped_damage(tmp_path):

@@ -138,13 +138,13 @@ def accumulate_into(leaf, grad, create_graph: bool):
         if leaf._view is not None and leaf._view.is_permuted() and not create_graph:
             active.like_parameter(grad, leaf)
     elif create_graph:
-        leaf._grad = old + grad
+        leaf._grad = grad + old if old.is_sparse and not grad.is_sparse else old + grad
     elif old._view is None and old._level is None and grad._level is None and old._value.aval is grad._value.aval:
         value = add_values(old._value, grad._read())
         old._value = guarded(value, old._value) if pending else value
         old._own_version += 1
-    elif old.is_sparse:  # a new tensor: it may have become dense
-        leaf._grad = old + grad if grad.is_sparse else grad + old
+    elif old.is_sparse:  # with a dense one a new tensor, which is dense
+        leaf._grad = old.become(old + grad) if grad.is_sparse else grad + old
     else:
         leaf._grad = old.add_(grad)
 
@@ -160,7 +160,7 @@ def _forget_gradient(leaf: weakref.ref):
 def own_copy(grad, create_graph: bool):
     """A tensor of its own for `.grad`: the user may hold the one that came."""
     if grad._level is not None or grad._device is not None:
-        return grad
+        return grad if create_graph or not grad.is_sparse else grad.own()
     return new_tensor(grad._kept(), grad._ge if create_graph else None)
 
 

@@ -157,14 +157,17 @@ class _AnyHook:
     """Calls once a pass."""
 
     def __init__(self, fn: Callable):
-        self.fn, self.last = fn, None
+        self.fn, self.lock, self.passes = fn, threading.Lock(), weakref.WeakSet()
 
     def of(self, i: int):
         """The hook of tensor i."""
 
         def hook(grad):
-            if self.last is not current_pass():
-                self.last = current_pass()
+            running = current_pass()
+            with self.lock:  # passes of several threads may be under way
+                first = running not in self.passes
+                self.passes.add(running)
+            if first:
                 self.fn(grad)
 
         return hook

@@ -144,8 +144,11 @@ class Cell:
             fresh = look_recorded(root_of(alias.base), alias.chain[alias.skip :])
             tensor._value = fresh._value
             if tensor._ge is None or not self._only_quietly(alias.seen):
-                tensor._ge = fresh._ge
+                before, tensor._ge = tensor._ge, fresh._ge
                 rename(tensor, "AsStridedBackward0")  # as PyTorch derives it
+                if tensor._retains_grad:
+                    alias.seen = self.version
+                    tensor._retain_anew(before)
         elif alias.chain:
             tensor._value = look(new_tensor(self.value), alias.chain)._value
         else:

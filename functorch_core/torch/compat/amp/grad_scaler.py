@@ -130,7 +130,8 @@ class GradScaler:
                 raise ValueError("Attempting to unscale FP16 gradients.")
             if grad.is_sparse:
                 if grad.dtype is float16:  # equal places are added up: the sum may overflow
-                    p.grad = grad = grad.coalesce()
+                    p.grad = grad.coalesce()
+                    grad = p.grad  # a sparse parameter keeps a copy
                 whole, grad = grad, grad._values()
                 sparse.append((whole, grad))
             grads.setdefault(grad.device, []).append(grad)

@@ -22,7 +22,7 @@ from ...tensors import types as _types
 from ...tensors.base import Tensor
 from . import formats as engine
 from .api import ZIP_MAGIC
-from .archive import ArchiveReader
+from .archive import ArchiveReader, Settings
 from .packages import _package_registry, default_restore_location, location_tag, register_package
 from .rebuilders import _rebuild_distributed, _rebuild_sparse_tensor, _rebuild_wrapper_subclass
 from .rebuilding import LoadedStorages, Rebuilder, known_names
@@ -334,7 +334,6 @@ class LoadEndianness(enum.Enum):
 _mmap_by_default = False
 _mmap_flags = MAP_PRIVATE
 _endianness: LoadEndianness | None = None
-_computes_crc32 = True
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
@@ -368,16 +367,15 @@ def get_crc32_options() -> bool:
     >>> torch.serialization.get_crc32_options()
     True
     """
-    return _computes_crc32
+    return Settings.crc32
 
 
 def set_crc32_options(compute_crc32: bool):
-    """Accepted; checksums are always written.
+    """Whether torch.save writes checksums. Files without are read; damage to them stays unseen.
 
     >>> torch.serialization.set_crc32_options(True)
     """
-    global _computes_crc32
-    _computes_crc32 = bool(compute_crc32)
+    Settings.crc32 = bool(compute_crc32)
 
 
 def get_default_mmap_options() -> int:

@@ -38,23 +38,38 @@ def bytes_of(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=native).view(np.uint8)
 
 
+class Settings:
+    """Whether records have checksums: torch.serialization.set_crc32_options."""
+
+    crc32 = True
+
+
 def read_exactly(file: BinaryIO, size: int) -> np.ndarray:
     """`size` bytes of a file as writable uint8; EOFError if it ends before.
 
     The memory is taken at once: the caller has checked that the file can hold as much.
     """
+    return read_and_sum(file, size, False)[0]
+
+
+def read_and_sum(file: BinaryIO, size: int, summed: bool = True) -> tuple[np.ndarray, int]:
+    """`size` bytes of a file and, if `summed`, their CRC-32, computed while they are in the cache."""
     out = np.empty(size, np.uint8)
-    filled = 0
-    if hasattr(file, "readinto"):  # no copy
-        while filled < size and (count := file.readinto(memoryview(out)[filled : filled + CHUNK])):
-            filled += count
+    whole, filled, crc = memoryview(out), 0, 0
+    readinto = getattr(file, "readinto", None)  # no copy
     while filled < size:
-        piece = file.read(min(CHUNK, size - filled))
-        if not piece:
-            raise EOFError(f"{size} bytes stated, {filled} found")
-        out[filled : filled + len(piece)] = np.frombuffer(piece, np.uint8)
-        filled += len(piece)
-    return out
+        end = min(filled + CHUNK, size)
+        count = readinto(whole[filled:end]) if readinto is not None else 0
+        if not count:
+            piece = file.read(end - filled)
+            if not piece:
+                raise EOFError(f"{size} bytes stated, {filled} found")
+            count = len(piece)
+            whole[filled : filled + count] = piece
+        if summed:
+            crc = zlib.crc32(whole[filled : filled + count], crc)
+        filled += count
+    return out, crc
 
 
 def bytes_until_end(file: BinaryIO) -> int:
@@ -126,6 +141,8 @@ class ArchiveWriter:
         with self._zip.open(info, "w", force_zip64=needs_zip64) as record:
             for start in range(0, len(data), CHUNK):
                 record.write(data[start : start + CHUNK])
+            if not Settings.crc32:
+                record._crc = 0  # as PyTorch writes that there is none
         self._names.update(name.encode())
         self._sums.update(struct.pack("<I", self._zip.getinfo(info.filename).CRC))
 
@@ -233,6 +250,12 @@ class ArchiveReader:
         if info.file_size > (1 if is_stored else 1032) * self._total_size:
             raise damaged(f"{name}: {info.file_size} bytes stated, more than the file can hold")
         try:
+            if is_stored and not info.flag_bits & 1:
+                self._file.seek(self.data_offset(name))
+                found, crc = read_and_sum(self._file, info.file_size, info.CRC != 0)  # 0: there is none
+                if crc != info.CRC:
+                    raise zipfile.BadZipFile(f"Bad CRC-32 for file {info.filename!r}")
+                return found
             with self._zip.open(info) as record:
                 # zipfile compares the checksum when the last byte is read.
                 return read_exactly(record, info.file_size)

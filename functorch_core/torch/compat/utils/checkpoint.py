@@ -241,6 +241,7 @@ class Region:
     def __init__(self, run: Callable, early_stop: bool, check: str):
         self.run, self.early_stop, self.check = run, early_stop, check
         self.saved: list[dict] = []  # shape, dtype and device of what forward saved
+        self.done = False  # whether forward has returned: a function that differentiates inside of it asks before
         self.again: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # pass -> index -> tensor
 
     def pack(self, tensor) -> _Note:
@@ -268,7 +269,7 @@ class Region:
             tensor = tensor.detach() if tensor.requires_grad else tensor
             if len(found) < len(self.saved):
                 found[len(found)] = tensor
-            elif not self.early_stop:
+            elif not self.early_stop and self.done:
                 raise CheckpointError(MORE)
             if self.early_stop and len(found) == len(self.saved):
                 raise _Stop
@@ -320,7 +321,9 @@ def _saving_nothing(function, args, kwargs, preserve: bool, context_fn, check: s
     region = Region(run_again, _settings["early_stop"] and early_stop, check)
     unpack = _explained(region.unpack, forward_context, again_context) if debug else region.unpack
     with saved_tensors_hooks(region.pack, unpack), forward_context:
-        return function(*args, **kwargs)
+        made = function(*args, **kwargs)
+    region.done = True
+    return made
 
 
 class _Log(TorchFunctionMode):

@@ -340,6 +340,9 @@ class Attributes:
         """The tensor this one is a view of, or None."""
         return self._view.base if self._view is not None else None
 
+    def _fix_weakref(self):
+        """Nothing: a tensor that a weak reference gives back is whole here."""
+
     def _is_view(self) -> bool:
         alias = self._view
         return alias is not None and (alias.base is not None or bool(alias.chain) and not getattr(alias, "cut", False))

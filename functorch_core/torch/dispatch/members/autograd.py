@@ -255,6 +255,8 @@ class Autograd:
         """After an in-place op: what is retained is the gradient by the new value."""
         if before is not None and before[0].extras is not None:
             before[0].extras.retained.pop(before[1], None)
+        if self._view is not None:  # of a view its own uses alone, not those of its base
+            self._view.settle(self)
         if self._ge is not None:
             _retain_on_node(self)
 

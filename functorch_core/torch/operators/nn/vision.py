@@ -504,7 +504,7 @@ def _taps(at, size: int, mode: str, padding: str, align: bool):
 
 @torch_op(
     method=False,
-    aliases=("grid_sampler_2d", "grid_sampler_3d"),
+    aliases=("grid_sampler_2d", "grid_sampler_3d", "_grid_sampler_2d_cpu_fallback"),
     autocast={"cpu": "full", "cuda": "widest"},
     node=lambda a: f"GridSampler{a.input.ndim - 2}DBackward0",
 )

@@ -100,6 +100,12 @@ def frexp(input: Tensor, *, out=None):
 # ---- hashes --------------------------------------------------------------------------------------
 
 
+HASH_OF_NOTHING = (
+    "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+    "'dim' argument."
+)
+
+
 @torch_op
 def hash_tensor(input: Tensor, dim=(), keepdim=False, *, mode=0, out=None):
     """The exclusive or of the elements' 64-bit patterns over dimensions (all by default): uint64.
@@ -115,4 +121,9 @@ def hash_tensor(input: Tensor, dim=(), keepdim=False, *, mode=0, out=None):
     wide = p.convert(input, dtype=dt.float64 if a.dtype in dt.FLOATING else dt.int64)
     bits = p.bitcast(wide, dtype=dt.uint64)
     axes = axes_of(input, dim)
+    if dim == () and not a.size:
+        raise RuntimeError(HASH_OF_NOTHING)
+    for i in axes:
+        if not a.shape[i]:
+            raise IndexError(f"hash_tensor: Expected reduction dim {i} to have non-zero size.")
     return kept(p.reduce_xor(bits, axes=axes) if axes else bits, input, axes, keepdim)

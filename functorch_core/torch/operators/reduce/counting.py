@@ -6,7 +6,7 @@ import builtins
 import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from .. import return_types
 from ..declaring import like, require
 from ..value_checks import FINITE
 from ..value_checks import require as require_elements
+from ..values import c_name
 
 # ---- histograms ----------------------------------------------------------------------------------
 
@@ -165,12 +166,67 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
     >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
     tensor([0., 2., 1., 0.])
     """
+    require(np.empty(0, input._aval.dtype), {dt.float32, dt.float64}, "histogramdd")
+    if isinstance(bins, Tensor):
+        if range is not None:
+            raise TypeError(
+                "histogram() received an invalid combination of arguments: with edges in a tensor there is no 'range'"
+            )
+        _check_edges(input, [bins])
+    _check_histogram(input, (input.numel(), 1), 1, range, weight)
+    for what, given in zip(("hist", "bin_edges"), out or ()):
+        if given.dtype is not input.dtype:
+            kinds = f"but got input {_kind(input)} and {what} {_kind(given)}"
+            where = " for dimension 0" if what == "bin_edges" else ""
+            raise RuntimeError(
+                f"torch.histogram: input tensor and {what} tensor should have the same dtype, {kinds}{where}"
+            )
     if isinstance(bins, Tensor):
         result = _histogram_between(input, bins, weight, density)
     else:
         _check_range(input, range)
         result = _histogram_equal(input, bins, range, weight, density)
     return write_out("histogram", out, result)
+
+
+def _kind(x) -> str:
+    return c_name(np.empty(0, x._aval.dtype))
+
+
+def _check_edges(input, edges: Sequence):
+    """RuntimeError unless the edges of each dimension are a vector of the input's dtype."""
+    for i, e in enumerate(edges):
+        if e.dtype is not input.dtype:
+            kinds = f"but got input with dtype {_kind(input)} and bins for dimension {i} with dtype {_kind(e)}"
+            raise RuntimeError(f"torch.histogramdd: input tensor and bins tensors should have the same dtype, {kinds}")
+        if e.ndim != 1:
+            found = f"but got {e.ndim} dimensions in the bins tensor for dimension {i}"
+            raise RuntimeError(f"torch.histogramdd: bins tensor should have one dimension, {found}")
+        if not e.numel():
+            found = f"but got 0 elements in the bins tensor for dimension {i}"
+            raise RuntimeError(f"torch.histogramdd: bins tensor should have at least 1 element, {found}")
+
+
+def _check_histogram(input, shape: tuple, dims: int, ends, weight):
+    """RuntimeError for a weight or a range that does not fit points of a shape."""
+    if weight is not None:
+        if weight.dtype is not input.dtype:
+            raise RuntimeError(
+                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+                f"dtype, but got input({_kind(input)}), and weight({_kind(weight)})"
+            )
+        given = tuple(weight.shape) if len(shape) > 2 or dims > 1 else (weight.numel(),)
+        if given != tuple(shape[:-1]):
+            raise RuntimeError(
+                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+                f"excluding its innermost dimension, but got input with shape {list(shape)} and weight with shape "
+                f"{list(given)}"
+            )
+    if ends is not None and len(ends) != 2 * dims:
+        raise RuntimeError(
+            f"torch.histogramdd: for a {dims}-dimensional histogram range should have {2 * dims} elements, "
+            f"but got {len(ends)}"
+        )
 
 
 def _check_range(input, ends):
@@ -182,6 +238,10 @@ def _check_range(input, ends):
         if not (math.isfinite(low) and math.isfinite(high)):
             of = f"histogramdd: dimension {i}'s range"
             raise RuntimeError(NOT_FINITE.format(of=of, low=low, high=high))
+        if low > high:
+            raise RuntimeError(
+                f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {i}"
+            )
 
 
 @torch_op
@@ -207,12 +267,19 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
     tensor([[1., 0.],
             [0., 1.]])
     """
+    if input.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     tensors = isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Tensor)
     numbers = () if tensors else ((bins,) * input.shape[-1] if isinstance(bins, int) else bins)
     if (len(bins) if tensors else len(numbers)) != input.shape[-1]:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+    if tensors:
+        _check_edges(input, bins)
+    _check_histogram(input, tuple(input.shape), input.shape[-1], range, weight)
     if not tensors:
         _check_range(input, range)
+    if not input.shape[-1]:
+        return return_types.histogramdd(input.new_full((), math.nan if density else 0.0), ())
     hist, *edges = _histogramdd(input, bins if tensors else (), numbers, range, weight, density)
     return return_types.histogramdd(hist, tuple(edges))
 
@@ -332,6 +399,33 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
         first = with_strides(from_array(np.moveaxis(rows, 0, axis)), first.moveaxis(0, axis).stride())
         return (first, *found[1:]) if isinstance(found, tuple) else first
     return _results(values, inverse.astype(np.int64), counts.astype(np.int64), return_inverse, return_counts)
+
+
+@composite(method=False)
+def _unique(input, sorted=True, return_inverse=False):
+    """torch.unique as its kernel gives it: (the elements, where each went or nothing)."""
+    return _unique2(input, sorted, return_inverse)[:2]
+
+
+@composite(method=False)
+def _unique2(input, sorted=True, return_inverse=False, return_counts=False):
+    """torch.unique as its kernel gives it: (the elements, where each went, how often), empty where not asked for."""
+    return _padded(unique(input, sorted, return_inverse, return_counts), return_inverse, return_counts)
+
+
+@composite(method=False)
+def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False):
+    """torch.unique of slices as its kernel gives it: all three whatever is asked for.
+
+    >>> torch._VF.unique_dim(torch.tensor([[1, 1, 2]]), 1)[0]
+    tensor([[1, 2]])
+    """
+    return unique(input, sorted, True, True, dim)
+
+
+def _padded(found, *asked: bool) -> tuple:
+    first, *rest = found if isinstance(found, tuple) else (found,)
+    return first, *[rest.pop(0) if wanted else from_array(np.empty(0, np.int64)) for wanted in asked]
 
 
 FEW = 16  # so many slices C++'s sort inserts one after the other; of more with NaN its order is not defined

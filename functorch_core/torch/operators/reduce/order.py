@@ -8,10 +8,12 @@ import numpy as np
 
 from .... import primitives as p
 from ....core import dtypes as dt
+from ....core.warn import warn_once
 from ....kernels import order as kernels
 from ....kernels.subgradients import extreme_of
 from ....kernels.values import kept, permuted, vector
 from ....transforms.custom import stop_gradient
+from ...dispatch.bounds import check as check_indices
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import MaybeTensor, Operand
 from ...dispatch.traits import EXACT, SORTED, Out
@@ -414,34 +416,15 @@ def _search(sequence, values, right: bool, out_int32: bool):
     return p.convert(p.reshape(found, shape=shape), dtype=dt.int32 if out_int32 else dt.int64)
 
 
-@torch_op(method=False, out=Out(SORTED), devices="any")
-def searchsorted(
-    sorted_sequence: Tensor,
-    input: Operand,
-    *,
-    out_int32=False,
-    right=False,
-    side=None,
-    sorter: MaybeTensor = None,
-    out=None,
-):
-    """Where to insert values into a sorted sequence so that it stays sorted.
-
-    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 4]))
-    tensor([1, 2])
-    """
-    if side not in (None, "left", "right"):
-        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
-    if side == "left" and right:
-        raise RuntimeError(
-            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
-        )
-    sequence = sorted_sequence
+@torch_op(devices="any")
+def _searchsorted(sequence: Tensor, input: Operand, out_int32, right, sorter: MaybeTensor):
+    """Where to insert values into a sorted sequence so that it stays sorted."""
     if not sequence.aval.ndim:
-        raise RuntimeError(
-            "torch.searchsorted(): input value can be a scalar only when boundaries "
-            "tensor dimension is 1, but we got boundaries tensor dim(0)"
-        )
+        if not number_operand(input) and input.aval.ndim:
+            raise RuntimeError(
+                "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
+            )
+        raise RuntimeError(OF_NUMBER.format(ndim=0))
     if sequence.aval.ndim > 1:
         _check_leading(sequence, input)
     if sorter is not None:
@@ -457,31 +440,80 @@ def searchsorted(
                 f"got dtype {scalar_name(sorter.aval.dtype)}"
             )
         sequence = p.take_along_axis(sequence, sorter, axis=sequence.aval.ndim - 1)
-    return _search(sequence, input, right or side == "right", out_int32)
+    return _search(sequence, input, right, out_int32)
+
+
+@composite(method=False, out=Out(SORTED))
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
+    """Where to insert values into a sorted sequence so that it stays sorted.
+
+    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 4]))
+    tensor([1, 2])
+    """
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    if sorter is not None and sorter.shape == sorted_sequence.shape and sorter._aval.dtype == dt.int64:
+        outside = "torch.searchsorted(): sorter index out of range"
+        n = sorted_sequence.ndim - 1
+        check_indices(sorter, sorted_sequence.shape[n], n, "searchsorted", message=outside, error=RuntimeError)
+    _tell_copies(sorted_sequence, input, sorter)
+    found = _searchsorted(sorted_sequence, input, bool(out_int32), right or side == "right", sorter)
+    return write_out("searchsorted", out, found)
+
+
+def _tell_copies(sequence, values, sorter=None):
+    """The warning of tensors that lie in another order in memory, which PyTorch copies."""
+    for what, x in (("input value", values), ("boundary", sequence), ("sorter", sorter)):
+        if isinstance(x, Tensor) and x._view is not None and x._level is None and not x.is_contiguous():
+            warn_once(NOT_CONTIGUOUS.format(what=what))
+
+
+NOT_CONTIGUOUS = (
+    "torch.searchsorted(): {what} tensor is non-contiguous, this will lower the performance due to extra data copy "
+    "when converting non-contiguous tensor to contiguous, please use contiguous {what} tensor if possible. This "
+    "message will only appear once per program."
+)
+OF_NUMBER = (
+    "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+    "boundaries tensor dim({ndim}) and input value's dim(0) numel(1)"
+)
 
 
 def _check_leading(sequence, values):
     """RuntimeError unless both have the same sizes but for the last."""
     a = None if number_operand(values) else values.aval
-    if a is None or a.ndim != sequence.aval.ndim or a.shape[:-1] != sequence.aval.shape[:-1]:
+    if a is None or not a.ndim:
+        raise RuntimeError(OF_NUMBER.format(ndim=sequence.aval.ndim))
+    if a.ndim != sequence.aval.ndim or a.shape[:-1] != sequence.aval.shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
             "dimensions of boundaries tensor and input value tensor must match, but we got "
             f"boundaries tensor {list(sequence.aval.shape)} and input value tensor "
-            f"{[] if a is None else list(a.shape)}"
+            f"{list(a.shape)}"
         )
 
 
-@torch_op(method=False, out=Out(SORTED), devices="any")
-def bucketize(input: Operand, boundaries: Tensor, *, out_int32=False, right=False, out=None):
+@torch_op(devices="any")
+def _bucketize(input: Operand, boundaries: Tensor, out_int32, right):
+    """In which of the intervals between boundaries each element lies."""
+    if boundaries.aval.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.aval.ndim})")
+    return _search(boundaries, input, right, out_int32)
+
+
+@composite(method=False, out=Out(SORTED))
+def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """In which of the intervals between boundaries each element lies.
 
     >>> torch.bucketize(torch.tensor([3, 6]), torch.tensor([1, 3, 5]))
     tensor([1, 3])
     """
-    if boundaries.aval.ndim != 1:
-        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.aval.ndim})")
-    return _search(boundaries, input, right, out_int32)
+    _tell_copies(boundaries, input)
+    return write_out("bucketize", out, _bucketize(input, boundaries, bool(out_int32), bool(right)))
 
 
 @torch_op(method=False, out=Out(EXACT))

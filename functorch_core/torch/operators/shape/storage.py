@@ -220,6 +220,9 @@ class Storage:
         """The storage itself: transfers need no page-locked memory here."""
         return self
 
+    def _fix_weakref(self):
+        """Nothing: a storage that a weak reference gives back is whole here."""
+
     def resizable(self) -> bool:
         """Whether resize_ can change the size: no."""
         return False
@@ -453,7 +456,7 @@ class TypedStorage(Storage):
 
     def untyped(self) -> UntypedStorage:
         """The storage as bytes."""
-        return UntypedStorage(cell=self._cell)
+        return _wrapper(UntypedStorage, self._cell)
 
     _untyped_storage = property(untyped)
 
@@ -570,11 +573,15 @@ _wrappers: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 
 def storage_of(tensor: Tensor) -> TypedStorage:
     """The tensor's storage as elements of its dtype; the same object for tensors that share it."""
-    cell = _cell_of(tensor)
-    key = id(cell), tensor.dtype
+    return _wrapper(TypedStorage, _cell_of(tensor), dtype=tensor.dtype)
+
+
+def _wrapper(kind: type[Storage], cell: Cell, **kwargs) -> Storage:
+    """The storage object of a cell; the same one as long as somebody holds it."""
+    key = id(cell), kwargs.get("dtype")
     found = _wrappers.get(key)
     if found is None:
-        found = _wrappers[key] = TypedStorage(cell=cell, dtype=tensor.dtype)
+        found = _wrappers[key] = kind(cell=cell, **kwargs)
     return found
 
 
@@ -585,7 +592,7 @@ def untyped_storage(self):
     >>> torch.zeros(2).untyped_storage().nbytes()
     8
     """
-    return UntypedStorage(cell=_cell_of(self))
+    return _wrapper(UntypedStorage, _cell_of(self))
 
 
 @composite(function=False)

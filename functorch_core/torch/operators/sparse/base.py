@@ -15,7 +15,7 @@ from ...tape.modes import state as modes
 from ...tape.node_names import rename
 from ...tensors import printing as _printing
 from ...tensors import types as _types
-from ...tensors.base import Tensor, from_array, wrap_dim
+from ...tensors.base import Tensor, from_array, new_tensor, wrap_dim
 from ...views.cells import LEAF_INPLACE, Lens, make_view
 
 UNSUPPORTED = "{what} is not implemented for sparse tensors (layout {layout}); convert the tensor with to_dense() first"
@@ -87,6 +87,10 @@ class Sparse(Tensor):
         self._own_version += 1
         return self
 
+    def own(self) -> Sparse:
+        """The same numbers at the same places in a tensor of its own, without history."""
+        return self._with(new_tensor(self._what._kept()))
+
     def _values_view(self) -> Tensor:
         if self._what._ge is None:
             return self._what
@@ -152,7 +156,7 @@ class Sparse(Tensor):
         """Call hook(gradient) with the sparse gradient when it is known."""
 
         def of_values(grad):
-            found = hook(self._with(grad))
+            found = hook(None if grad is None else self._with(grad))
             return None if found is None else found.sparse_mask(self)._what
 
         return self._what.register_hook(of_values)

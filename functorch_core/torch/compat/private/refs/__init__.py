@@ -35,14 +35,14 @@ def T(a):
 
 def prod(a, dim=None, keepdim: bool = False, *, dtype=None):
     """torch.prod, also by several dimensions."""
-    if dim is None or isinstance(dim, int):
-        return torch.prod(a, dtype=dtype) if dim is None else torch.prod(a, dim, keepdim, dtype=dtype)
-    dims = [d % max(a.dim(), 1) for d in dim] or list(range(a.dim()))
+    if isinstance(dim, int):
+        return torch.prod(a, dim, keepdim, dtype=dtype)
+    dims = [d % max(a.dim(), 1) for d in dim or ()] or list(range(a.dim()))
     if len(set(dims)) != len(dims):
         raise RuntimeError("duplicate value in the list of dims")
     for d in sorted(dims, reverse=True):
         a = torch.prod(a, d, keepdim, dtype=dtype)
-    return a
+    return a if dims else torch.prod(a, dtype=dtype)
 
 
 def __getattr__(name: str):
