@@ -61,11 +61,6 @@ class Device:
         """What the device's allocator counts, by name; empty on CPU, which keeps no count."""
         return self._handle.memory_stats() or {}
 
-    @property
-    def hands_over(self) -> bool:
-        """Whether it is a CPU whose client gives programs to other threads."""
-        return self.platform == "cpu" and self._client is not _synchronous
-
     def __getattr__(self, name: str) -> NoReturn:
         """Only for an attribute that is not there: a forked child takes the client away."""
         if name in _LOST_IN_CHILD and _client_lost:
@@ -215,6 +210,11 @@ def adopt(platform: str, client: Any) -> tuple[Device, ...]:
     found = tuple([Device(platform, client, h, h.id in here) for h in handles])
     _by_handle.update((device._handle, device) for device in found)
     return found
+
+
+def hands_over(device: Device) -> bool:
+    """Whether it is a CPU whose client gives programs to other threads."""
+    return device.platform == "cpu" and device._client is not _synchronous
 
 
 # ---- fork ----------------------------------------------------------------------------------------

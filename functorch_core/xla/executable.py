@@ -15,7 +15,7 @@ from . import cache as disk
 from .binding import Aval, Buffer, aval_of
 from .buffers import deleted_message, device_of
 from .callbacks import Callback
-from .device import AFTER_FORK, Device, default_device
+from .device import AFTER_FORK, Device, default_device, hands_over
 from .errors import ExecutionError, compile_error, fail
 from .jobs import Job
 
@@ -202,7 +202,7 @@ def compile(
     """
     device = default_device() if device is None else device
     request = _Request(module, device, dict(options or {}), callbacks, name)
-    request.on_this_thread = on_this_thread and not callbacks and device.hands_over
+    request.on_this_thread = on_this_thread and not callbacks and hands_over(device)
     start = time.perf_counter()
     loaded, from_disk_cache = request.get_shielded(cache)
     seconds = time.perf_counter() - start
