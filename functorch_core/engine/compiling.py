@@ -63,11 +63,13 @@ def compile_graph(
     place: str = "",
     fast: bool = False,
     asked: bool = False,
+    on_this_thread: bool = False,
 ) -> Program:
     """Compile a graph for a device. `fast` spends little on optimisation.
 
     `donate` are inputs nobody else needs; `asked`: because the user said so (see donation), who calls
     the program often (fc.jit). `place`: the user's lines whose operations it has, if not the one that is executed.
+    `on_this_thread`: it runs on the thread that calls it (see `xla.compile`).
     """
     if settings.fail_on_recompile:
         raise RecompileError(f"compiling {name or graph.name} inside fail_on_recompile(): {why}")
@@ -82,7 +84,7 @@ def compile_graph(
     log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")
     with compiling(name or graph.name, len(graph.nodes)):
         features = lowered.features | ({"donated"} if alias else set())
-        executable = compile_lowered(lowered, device, features, fast)
+        executable = compile_lowered(lowered, device, features, fast, on_this_thread)
     compiled(name or graph.name, len(graph.nodes), why, place or callers_line(), began, executable.from_disk_cache)
     if len(graph.nodes) >= LARGE:
         xla.trim_memory()
@@ -107,7 +109,9 @@ def _has_wide_rows(graph: Graph) -> bool:
     return False
 
 
-def compile_lowered(lowered: Lowered, device: Device, features: frozenset[str], fast: bool = False) -> Executable:
+def compile_lowered(
+    lowered: Lowered, device: Device, features: frozenset[str], fast: bool = False, on_this_thread: bool = False
+) -> Executable:
     """Compile a lowered module with the options that its features ask for."""
     options: Mapping[str, object] = {}
     if device.platform == "cpu":
@@ -121,6 +125,7 @@ def compile_lowered(lowered: Lowered, device: Device, features: frozenset[str], 
         options=options,
         callbacks=callbacks,
         name=lowered.name,
+        on_this_thread=on_this_thread,
     )
 
 

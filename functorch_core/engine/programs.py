@@ -38,7 +38,8 @@ from .units import SCALAR_AVALS, Unit
 from .value import Poison, Value, concrete, has_data, placed
 
 READ = "a value was read"
-BRIEF = 100.0  # microseconds, estimated; longer programs want the core that the waiting thread would take
+BRIEF = 100.0  # microseconds, estimated: who waits for a longer program leaves it his core
+SHORT = 3000.0  # microseconds, estimated: a longer program gains little on the thread that waits for it
 MAX_PLANS = 1024  # least recently used plans, with their programs, are forgotten beyond
 MAX_PLAN_OPS = 1 << 15  # the same by recorded ops, of each of which a plan keeps some 6 KB
 MAX_PROGRAM_OPS = 1 << 15  # the same for programs, by recorded ops: XLA keeps about 20 KB for one
@@ -56,7 +57,7 @@ class Plan:
 
     __slots__ = (
         "sightings",
-        "brief",
+        "work",
         "ops",
         "start",
         "threshold",
@@ -69,9 +70,9 @@ class Plan:
         "lines",
     )
 
-    def __init__(self, start: float, threshold: float, brief: bool, ops: int, lines: list[Any]) -> None:
+    def __init__(self, start: float, threshold: float, work: float, ops: int, lines: list[Any]) -> None:
         self.sightings, self.start, self.threshold, self.ops = 0, start, threshold, ops
-        self.brief = brief  # whether its program takes no longer than waking the thread that waits for it
+        self.work = work  # microseconds that its program takes, estimated
         self.schedule: Schedule | None = None  # how to compute it op by op
         self.on_host: Reference | None = None  # the same as one function of NumPy's
         self.program: Program | None = None
@@ -199,18 +200,18 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, s
         )
     if plan.program is None and tier != "fused" and plan.sightings < plan.threshold:
         if plan.sightings >= plan.start:
-            _start_compiling(plan, recording, live, donated, device)
+            _start_compiling(plan, recording, live, donated, device, why == READ)
         if plan.on_host is not None and not settings.debug_nans:
             run_on_host(plan.on_host, plan.schedule, recording)  # type: ignore[arg-type]  # it came first
         else:
             _run_units(plan, recording, live, device)
         return plan
     try:
-        program = plan.program or _join(plan, recording, live, donated, device)
+        program = plan.program or _join(plan, recording, live, donated, device, why == READ)
     except xla.CompileError:
         run_units(recording, live, "per-op", device)  # names the op that cannot be compiled
         raise
-    _run_fused(program, recording, live, plan.brief and why == READ)
+    _run_fused(program, recording, live, why == READ and plan.work < BRIEF)
     count("donated", len(donated))
     return plan
 
@@ -286,10 +287,10 @@ def _poison(recording: Recording) -> None:
 
 def _new_plan(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Device, int], recording: Recording) -> Plan:
     units = [unit for unit, _ in recording.calls()]
-    brief = sum(u.cost.fused for u in units) < BRIEF
+    work = sum(u.cost.fused for u in units)
     buffers, numbers = len(key[1]) + len(recording.inputs), len(recording.floats) + len(recording.ints)
     when = threshold_of(units, buffers, numbers, spared(recording, key[1]))
-    plan = Plan(*when, brief, len(units), _ends(recording))
+    plan = Plan(*when, work, len(units), _ends(recording))
     count("plans")
     with _lock:
         plan = _plans.setdefault(key, plan)
@@ -366,12 +367,14 @@ def _cold_compilation(units: list[Unit]) -> float:
 
 
 def _start_compiling(
-    plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device
+    plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device, read: bool
 ) -> None:
     """Compile in the background; the sighting that needs the program waits for it."""
     if plan.job is None and not settings.fail_on_recompile:
         plan.turn = [True]
-        plan.job = Job(_compile_in_turn, plan.turn, *_to_compile(recording, live, donated, device))
+        plan.job = Job(
+            _compile_in_turn, plan.turn, *_to_compile(recording, live, donated, device, read and plan.work < SHORT)
+        )
 
 
 def _compile_in_turn(turn: list[bool], *args: Any) -> Program | None:
@@ -401,17 +404,22 @@ def _snapshot(recording: Recording) -> tuple[list[tuple[Unit, list[Any]]], list[
     return (list(recording.calls()), [v.aval for v in recording.inputs], len(recording.floats), len(recording.ints))
 
 
-def _to_compile(recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device) -> Any:
-    """The arguments of `_compile`."""
-    return (*_snapshot(recording), live, donated, device, recording.sources[:])
+def _to_compile(
+    recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device, here: bool
+) -> Any:
+    """The arguments of `_compile`. `here`: the program is to run on the thread that reads its results."""
+    return (*_snapshot(recording), live, donated, device, recording.sources[:], here)
 
 
-def _join(plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device) -> Program:
+def _join(
+    plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device, read: bool
+) -> Program:
     job = plan.job
     if job is not None and _taken(plan.turn):  # it waits for others, which nobody needs yet
         job = plan.job = None
     try:
-        program = _compile(*_to_compile(recording, live, donated, device)) if job is None else job.result()
+        here = read and plan.work < SHORT
+        program = _compile(*_to_compile(recording, live, donated, device, here)) if job is None else job.result()
     except Exception:
         plan.job = None  # after an interrupt it stays, to be waited for once more
         raise
@@ -443,6 +451,7 @@ def _compile(
     donated: tuple[int, ...],
     device: Device,
     sources: list[Any],
+    here: bool,
 ) -> Program:
     graph = graph_of(calls, avals, floats, ints, live)
     return compile_graph(
@@ -452,6 +461,7 @@ def _compile(
         name=f"recording_of_{len(calls)}_ops",
         why=sequences.why([unit for unit, _ in calls], sources),
         place=place_of(sources),
+        on_this_thread=here,
     )
 
 

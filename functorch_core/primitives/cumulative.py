@@ -24,11 +24,13 @@ from .indexing import take_along_axis
 from .reductions import accumulator, combine_by, compare_operands, convert_operand, highest, lowest
 from .slicing import concatenate, pad, slice_in_dim
 from .slicing import reverse as flip
-from .structure import constant, full, iota, reshape, transpose, zeros
+from .structure import broadcast_in_dim, constant, full, iota, reshape, transpose, zeros
 from .transcendental import exp
 
 CUMULATIVE = Traits(family="cumulative", numpy=4, compile=80_000, expensive=True)
 
+ALONE = 1 << 14  # elements of a vector whose programs have fusion emitters
+LONG = 16  # elements; of so many CPU programs combine four at a time first
 # ---- what they share -----------------------------------------------------------------------------
 
 
@@ -51,32 +53,78 @@ def accumulate_reference(fun: Function) -> Function:
 
 
 def accumulate_lower(combine: Function, identity: Function) -> Function:
-    """The lowering: a window over the whole axis, which XLA rewrites to a scan by blocks.
+    """The lowering: a window over the whole axis, which XLA rewrites to a scan by blocks of 16; on a CPU groups of
+    four, then what came before each group in the same way.
 
-    4096 x 1024 float32 in 4 ms; by log2(n) shifted additions it takes 264.
+    1024 x 1024 float32 along rows 0.38 ms, along columns 0.33; by XLA's blocks alone 0.7 to 1.5, 7.5.
     """
 
     def rule(ctx: LowerContext, x: Operand, *, axis: int, reverse: bool) -> Operand:
         a, wide = x.aval, accumulator(x.aval.dtype)
         if a.size == 0:
             return x
-        operand = convert_operand(ctx, x, wide)
         init = ctx.full(aval((), wide), identity(wide))
-        n = a.shape[axis]
+        accumulate = by_fours if ctx.platform == "cpu" else by_window
+        if a.size == a.shape[axis] > ALONE:
+            ctx.root.features.add("alone")
+        out = accumulate(ctx, convert_operand(ctx, x, wide), init, axis, reverse)
+        return convert_operand(ctx, out, a.dtype)
+
+    def by_window(ctx: LowerContext, x: Operand, init: Operand, axis: int, reverse: bool) -> Operand:
+        a, n = x.aval, x.aval.shape[axis]
         window = [n if d == axis else 1 for d in range(a.ndim)]
         padding = [[0, 0] for _ in range(a.ndim)]
         padding[axis] = [0, n - 1] if reverse else [n - 1, 0]
-        out = ctx.op(
+        return ctx.op(
             "stablehlo.reduce_window",
-            operand,
+            x,
             init,
-            out=operand.aval,
+            out=a,
             attrs=f"window_dimensions = {dims_attr(window)}, padding = {dense_int(padding)}",
             regions=[ctx.region((init.aval, init.aval), combine)],
         )
-        return convert_operand(ctx, out, a.dtype)
+
+    def by_fours(ctx: LowerContext, x: Operand, init: Operand, axis: int, reverse: bool) -> Operand:
+        if x.aval.shape[axis] < LONG:
+            return by_window(ctx, x, init, axis, reverse)
+        how = {"axis": axis, "reverse": reverse, "fill": identity(x.aval.dtype)}
+        within = by_window(ctx, ctx.call(_fours, x, **how)[0], init, axis + 1, reverse)
+        before = by_fours(ctx, ctx.call(_before_fours, within, **how)[0], init, axis, reverse)
+        both = combine(ctx, ctx.call(_over_fours, before, axis=axis)[0], within)
+        return ctx.call(_joined, both, axis=axis, reverse=reverse, n=x.aval.shape[axis])[0]
 
     return rule
+
+
+def _fours(x: Value, *, axis: int, reverse: bool, fill: float) -> Value:
+    """Groups of four along the axis, of which the last (if `reverse` the first) is filled up."""
+    shape = aval_of(x).shape
+    low, high = [0] * len(shape), [0] * len(shape)
+    (low if reverse else high)[axis] = missing = -shape[axis] % 4
+    if missing:
+        x = pad(x, constant(np.asarray(fill).astype(aval_of(x).dtype)), low=low, high=high)
+    return reshape(x, shape=(*shape[:axis], (shape[axis] + missing) // 4, 4, *shape[axis + 1 :]))
+
+
+def _joined(x: Value, *, axis: int, reverse: bool, n: int) -> Value:
+    """The groups as one axis of n elements."""
+    shape = aval_of(x).shape
+    size = 4 * shape[axis]
+    x, start = reshape(x, shape=(*shape[:axis], size, *shape[axis + 2 :])), size - n if reverse else 0
+    return x if size == n else slice_in_dim(x, start=start, limit=start + n, dimension=axis)
+
+
+def _before_fours(within: Value, *, axis: int, reverse: bool, fill: float) -> Value:
+    """Of each four what is accumulated at the end of the one before; `fill` at the start."""
+    shape, last = aval_of(within).shape, 0 if reverse else 3
+    ends = slice_in_dim(within, start=last, limit=last + 1, dimension=axis + 1)
+    return previous(reshape(ends, shape=(*shape[: axis + 1], *shape[axis + 2 :])), fill, axis=axis, reverse=reverse)
+
+
+def _over_fours(x: Value, *, axis: int) -> Value:
+    shape = aval_of(x).shape
+    dims = tuple([d + (d > axis) for d in range(len(shape))])
+    return broadcast_in_dim(x, shape=(*shape[: axis + 1], 4, *shape[axis + 1 :]), dims=dims)
 
 
 def _axis_batch(apply: Function) -> Function:

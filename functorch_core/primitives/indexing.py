@@ -164,6 +164,8 @@ def _gather_lower(
     w = _gather_windows(operand.aval, **params)
     out = operand.aval.with_shape(w.outer_shape(indices.aval.shape[:-1]))
     indices = wide_indices(ctx, indices)
+    if "barrier" in ctx.root.features:
+        ctx.root.features.add("sampled")
     numbers = (
         f"offset_dims = {ints(w.window_dims)}, collapsed_slice_dims = {ints(w.dropped)}, "
         f"operand_batching_dims = {ints(w.operand_batch)}, "

@@ -14,7 +14,7 @@ import math
 import os
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from jaxlib import _jax, utils
@@ -191,6 +191,15 @@ def compile_options(device: Any, overrides: Mapping[str, object]) -> CompileOpti
     return options
 
 
+def _never_called(*arrays: Any) -> NoReturn:
+    raise AssertionError("no program calls this")
+
+
+# XLA runs a program on the thread that asks for it, as soon as its inputs are there, if it was loaded with callbacks,
+# whether or not it calls them: for small programs that are read at once another thread costs 10 to 60 us.
+ON_THIS_THREAD = [_never_called]
+
+
 def mesh_compile_options(devices: list[Any], overrides: Mapping[str, object]) -> CompileOptions:
     """Options for one program on several jaxlib devices, partitioned by Shardy."""
     options = CompileOptions()
@@ -302,6 +311,7 @@ __all__ = [
     "COPY_NOW",
     "CompileOptions",
     "DeviceList",
+    "ON_THIS_THREAD",
     "MeshSharding",
     "RuntimeFailure",
     "Sharding",

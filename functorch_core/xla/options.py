@@ -20,7 +20,8 @@ FAST_COMPILE = {LEVEL: 0, EMITTERS: False, SPLIT: 1}
 _LIBRARY = "LIBRARY_FUSION_TYPE_"
 
 # feature -> options, the later line wins. Features are names for what a program has in it:
-# 'conv', 'few', 'onednn', 'scatter', 'fft', 'erf', 'distance', 'hot', 'donated', 'barrier', 'jit', 'narrow'
+# 'conv', 'few', 'onednn', 'scatter', 'fft', 'erf', 'distance', 'sampled', 'alone', 'hot', 'donated',
+# 'barrier', 'jit', 'narrow'
 # ('dot' chooses nothing).
 _CHOICES = (
     # ---- every program
@@ -47,6 +48,12 @@ _CHOICES = (
     # Roots of what products gave run number by number without: distances of 1,000 x 8 points 0.81 ms, 0.25 with;
     # of 300 to 2,000 in 128 dimensions 1.7, 1.0; of 8 batches of 200 in 64 0.74, 0.42. Roots alone do not want them.
     ("distance", {EMITTERS: True}),
+    # Gathers of what a barrier keeps apart: grid_sample, 8 x 16 x 32 x 32, 0.19 ms without, 0.12 with; with its
+    # gradients 0.44 to 0.59, 0.40.
+    ("sampled", {EMITTERS: True}),
+    # Running sums of one vector. A million float32: 2.0 ms by XLA's blocks alone; by groups of four 3.5 without
+    # emitters, 0.7 with; 100,000 take 0.22, 0.26 and 0.08. Of rows both ways are alike (1024 x 1024: 0.38, 0.57).
+    ("alone", {EMITTERS: True}),
     # Complex numbers are slow without: |fft(x)| of 256 x 1024 and its gradient 4.4 ms, 0.85 with emitters.
     ("fft", {EMITTERS: True}),
     # A ResNet-18 step takes 1.97-1.99 of PyTorch's time by default, 1.49 with these fusions and

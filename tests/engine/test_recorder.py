@@ -12,7 +12,7 @@ import pytest
 
 import functorch_core as fc
 from functorch_core import engine, torch
-from functorch_core.engine import op_by_op, programs
+from functorch_core.engine import compiling, op_by_op, programs
 from functorch_core.engine.recorder import period
 
 EACH_TIER = pytest.mark.parametrize("tier", engine.TIERS)
@@ -422,6 +422,22 @@ def test_each_turn_of_a_large_loop_is_a_program(before):
     np.testing.assert_allclose(ours, theirs, rtol=1e-6)
     assert limit < recorder.MAX_OPS // 2 and body
     assert engine.stats()["cut_recordings"] - cuts >= 5
+
+
+@pytest.mark.parametrize(
+    "size, ask, expected",
+    [(30, torch.Tensor.item, True), (31, lambda x: engine.flush(), False), (1024, torch.Tensor.item, False)],
+)
+def test_short_programs_that_are_read_run_on_the_reading_thread(monkeypatch, size, ask, expected):
+    """Not others: Python goes on while they run."""
+    seen, compile_lowered = [], compiling.compile_lowered
+    monkeypatch.setattr(compiling, "compile_lowered", lambda *args: seen.append(args[-1]) or compile_lowered(*args))
+    numbers = np.random.default_rng(0).random((size, size), np.float32)
+    with engine.forced_tier("fused"):
+        total = (torch.from_numpy(numbers) @ torch.from_numpy(numbers.T)).sum()
+        ask(total)
+    assert seen == [expected]
+    assert total.item() == pytest.approx((numbers.astype(np.float64) @ numbers.T).sum(), rel=1e-4)
 
 
 @pytest.mark.parametrize("size, expected", [(1 << 20, 1), (1 << 10, 0)])

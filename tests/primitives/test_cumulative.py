@@ -91,6 +91,30 @@ def test_as_pytorch(fun, axis):
     np.testing.assert_allclose(gradient(lambda x: fun(x, axis=axis), x), wanted.numpy(), rtol=1e-8)
 
 
+ACCUMULATE = {cumsum: np.add, cumprod: np.multiply, cummax: np.maximum, cummin: np.minimum, cumlogsumexp: np.logaddexp}
+
+
+@pytest.mark.parametrize("fun", ALL)
+@pytest.mark.parametrize("shape, axis", [((2, 16, 3), 1), ((67, 2), 0), ((3, 77), 1), ((261,), 0), ((1 << 14 | 1,), 0)])
+def test_long_axes(fun, shape, axis):
+    """By groups of four on a CPU, the last or the first of them filled up."""
+    x = some(shape) / (10 if fun is cumprod else 1) + (fun is cumprod)
+    x.flat[5] = np.nan if len(shape) > 1 else -np.inf
+    for reverse in (False, True):
+        (out,) = compiled(graph_of(lambda x: fun(x, axis=axis, reverse=reverse), [x]), [x])
+        ordered = np.flip(x, axis) if reverse else x
+        with np.errstate(invalid="ignore"):
+            wanted = ACCUMULATE[fun].accumulate(ordered, axis)
+        np.testing.assert_allclose(out, np.flip(wanted, axis) if reverse else wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ("bool", "uint8", "int64", "bfloat16", "complex64"))
+def test_long_axes_of_other_dtypes(dtype):
+    x = np.sign(some((3, 50))).astype(named(dtype))
+    for fun in (cummax, cummin) if dtype == "bool" else (cumsum,) if dtype == "complex64" else (cumsum, cummax, cummin):
+        check(lambda x: fun(x, axis=1, reverse=True), x, rules=("lower",))
+
+
 # ---- zeros ---------------------------------------------------------------------------------------
 
 

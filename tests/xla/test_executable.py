@@ -7,7 +7,7 @@ import pytest
 
 from functorch_core import xla
 
-from .programs import aval, compile_double, double, module
+from .programs import aval, compile_double, double, module, run_python
 
 
 def test_call_and_run():
@@ -228,3 +228,61 @@ def test_unknown_target():
 
 def test_good_module_verifies():
     xla.verify(double()[0])
+
+
+ON_THIS_THREAD = """
+import threading
+import numpy as np
+from functorch_core import xla
+from programs import aval, compile_double, module
+
+x = aval((700, 700))
+kind = xla.mlir_type(x.shape, x.dtype)
+dot = f"%r0 = stablehlo.dot_general %a0, %a0, contracting_dims = [1] x [0] : ({kind}, {kind}) -> {kind}"
+def compiled(where, cache, on_this_thread=True):
+    return xla.compile(
+        module([x], [x], dot), inputs=[x], outputs=[x], device=where, cache=cache, on_this_thread=on_this_thread
+    )
+
+numbers = np.random.default_rng(0).standard_normal(x.shape, np.float32) / 30
+close = lambda result, wanted: np.testing.assert_allclose(xla.to_numpy(result), wanted, rtol=1e-3, atol=1e-3)
+for where in xla.devices():  # compiled, compiled and stored, from the disk
+    for cache in (False, True, True):
+        program = compiled(where, cache)
+        for _ in range(3):
+            (result,) = program([xla.put(numbers, where)])
+            assert result.is_ready()  # an asynchronous client's others are not
+            close(result, numbers @ numbers)
+other = compiled(xla.devices()[0], True, on_this_thread=False)
+close(other([xla.put(numbers)])[0], numbers @ numbers)
+print(xla.compile_stats())
+
+first, second = compiled(xla.devices()[0], True), compile_double(x.shape)
+(result,) = second(first(second(first([xla.put(numbers)]))))  # inputs that are not there yet
+double = 2 * numbers @ numbers
+close(result, 2 * double @ double)
+
+donated = compile_double((64, 64), argument="{tf.aliasing_output = 0 : i32}", on_this_thread=True)
+given = xla.put(numbers[:64, :64])
+(result,) = donated([given])
+assert given.is_deleted()
+close(result, 2 * numbers[:64, :64])
+
+small, wrong = compile_double((64, 64), on_this_thread=True), []
+def use(i):
+    for j in range(200):
+        own = np.full((64, 64), 1000 * i + j, np.float32)
+        (result,) = small([xla.put(own)])
+        own[:] = -1
+        if not (xla.to_numpy(result) == 2 * (1000 * i + j)).all():
+            wrong.append((i, j))
+threads = [threading.Thread(target=use, args=(i,)) for i in range(4)]
+[t.start() for t in threads], [t.join() for t in threads]
+assert not wrong, wrong
+"""
+
+
+def test_programs_run_on_the_calling_thread(own_cache):
+    """Whichever way they were come by, on each device, donated to, from several threads."""
+    said = run_python(ON_THIS_THREAD, FUNCTORCH_CPU_ASYNC="1", FUNCTORCH_CPU_DEVICES="2")
+    assert "'compiles': 4" in said and "'disk_hits': 3" in said
