@@ -101,8 +101,7 @@ class Splitter:
 @memoised
 def partial_eval(graph: Graph, unknown: tuple[bool, ...], force: tuple[bool, ...] | None = None) -> Split:
     """Split `graph`; outputs marked in `force` come from the unknown half in any case."""
-    graph = cse(graph)  # what a user wrote twice is kept once
-    split = Splitter(graph)
+    split = Splitter(graph := cse(graph))  # what is computed twice is kept once
     with split.known, split.unknown:
         env = {
             slot: (split.unknown if u else split.known).input(aval)
