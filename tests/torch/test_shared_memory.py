@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import pathlib
 import random
@@ -121,6 +122,45 @@ def test_memory_that_nobody_else_holds_is_not_shared(shape):
     assert not is_ordinary(whole)  # y sees it
     del y
     assert is_ordinary(whole)
+
+
+LARGE = 300, 400  # more than is copied when it is read
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda t, x: (t.exp(x),),
+        lambda t, x: (x[t.arange(299, -1, -1)],),  # an array that is the shape of another
+        lambda t, x: (y := t.exp(x), y * 2),  # an op that waits
+        lambda t, x: (y := t.exp(x), y.reshape(-1)),  # a view from before
+        lambda t, x: (y := t.exp(x), y.sum().item()),  # it was read already
+        lambda t, x: (y := t.exp(x), y.clone()),
+        lambda t, x: (x @ x.T,),
+        lambda t, x: (t.exp(x).T, t.exp(x)),  # columns
+    ],
+)
+def test_arrays_of_large_results(program):
+    """The array is the result's own memory: writes on either side are seen on the other, and nowhere else."""
+    found = []
+    for t in (ours, reference):
+        x = t.arange(math.prod(LARGE), dtype=t.float32).reshape(LARGE) / 1e5
+        for _ in range(3):
+            y, *rest = program(t, x)
+            array = y.numpy()
+        array[3] = 7
+        y[:, 5] += 1
+        found.append([array + 0, y, x, *rest])
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5)
+
+
+def test_a_large_result_is_not_copied_for_its_array():
+    x = ours.ones(LARGE)
+    for _ in range(3):
+        y = ours.exp(x)
+        data = fc.engine.to_numpy(y._value).ctypes.data
+        assert y.numpy().ctypes.data == data
 
 
 def test_address_stays_when_nobody_else_holds_the_memory():
