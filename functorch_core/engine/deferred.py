@@ -302,7 +302,7 @@ def record_guarded(unit: Unit, operands: Sequence[Any], olds: Sequence[int | Non
     array([-1., -1.])
     """
     chain = _open_chain()
-    if chain is None or trace_state.builder is not None:
+    if chain is None or trace_state.builder is not None or any(x.__class__ is Value and is_absent(x) for x in operands):
         return record(unit, operands, 2)
     return record(_guarding(unit, tuple(olds)), (chain.state, *operands), 2)
 

@@ -289,3 +289,12 @@ def test_parametrize():
     assert layer.weight.is_meta and layer(ours.empty(2, 3, device="meta")).is_meta
     parametrize.remove_parametrizations(layer, "weight")
     assert layer.weight.is_meta and isinstance(layer.weight, ours.nn.Parameter)
+
+
+def test_an_optimizer_steps_while_an_index_is_not_known_yet():
+    place = (ours.arange(3) * 1.5).long()
+    found = ours.arange(10.0)[place]  # is checked when something is read
+    weight = ours.nn.Parameter(ours.empty(3, device="meta"))
+    weight.grad = ours.empty(3, device="meta")
+    ours.optim.Adam([weight]).step()
+    assert weight.is_meta and found.tolist() == [0, 1, 3]
