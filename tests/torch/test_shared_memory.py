@@ -159,8 +159,8 @@ def test_arrays_of_large_results(program, tier):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5)
 
 
-@pytest.mark.parametrize("tier", [None, "fused"])
-def test_a_large_result_is_not_copied_for_its_array(tier, monkeypatch):
+def _copied_shapes(monkeypatch) -> list:
+    """Shapes of what is copied to be shared, from now on."""
     copied = []
 
     def noted(x, **how):
@@ -168,6 +168,12 @@ def test_a_large_result_is_not_copied_for_its_array(tier, monkeypatch):
         return np.array(x, **how)
 
     monkeypatch.setattr(shared, "np", SimpleNamespace(**{**vars(np), "array": noted}))
+    return copied
+
+
+@pytest.mark.parametrize("tier", [None, "fused"])
+def test_a_large_result_is_not_copied_for_its_array(tier, monkeypatch):
+    copied = _copied_shapes(monkeypatch)
     y = ours.exp(ours.ones(LARGE))
     with fc.engine.forced_tier(tier) if tier else contextlib.nullcontext():
         array = y.numpy()
@@ -176,6 +182,13 @@ def test_a_large_result_is_not_copied_for_its_array(tier, monkeypatch):
     assert not is_ordinary(y) and y[0, 0] == 5
     del array
     assert is_ordinary(y)
+
+
+def test_a_large_result_is_not_copied_where_another_evaluates_the_frames(monkeypatch):
+    copied = _copied_shapes(monkeypatch)
+    reference.compile(lambda x: x + 1, backend="eager")(reference.ones(2))  # leaves its evaluator in place
+    ours.exp(ours.ones(LARGE)).numpy()
+    assert LARGE not in copied
 
 
 def test_address_stays_when_nobody_else_holds_the_memory():

@@ -276,16 +276,15 @@ def array_of_tensor(tensor: Tensor) -> np.ndarray:
     return cell.memory.part(alias, a.dtype)
 
 
-def _is_alone(value: Value, data: np.ndarray, waited: bool) -> bool:
-    """Whether nobody knows of a value, its array and its memory but the caller, by a variable each, and one tensor;
+def _is_alone(holders: int, value: Value, data: np.ndarray, waited: bool) -> bool:
+    """Whether nobody but a value that nobody else has knows of its array, which so many hold, and of the memory;
     `waited`: the array was computed to be read, so that no program is reading it."""
-    # The caller's variable, this function's, getrefcount's; and the tensor, or the value.
-    if getrefcount(value) != 4 or data.dtype.isbuiltin != 1:
+    if data.dtype.isbuiltin != 1:
         return False
     if value.data is not data:  # a buffer: of the value, its array, the variable, getrefcount
         buffer = value.data
         return waited and getrefcount(buffer) == 4 and data.flags.c_contiguous
-    if getrefcount(data) != 4 or not data.flags.carray:
+    if holders != 3 or not data.flags.carray:
         return False
     owner = data.base
     if owner is None:
@@ -299,7 +298,9 @@ def _array_of_fresh(tensor: Tensor) -> np.ndarray:
     a, value = tensor._value.aval, tensor._value
     waited = value.recording is not None
     data = to_numpy(value)
-    if a.nbytes > SNAPSHOT and _is_alone(value, data, waited):
+    # Counted here: what is passed on has one more holder where another evaluates the frames. The variable, the
+    # tensor or the value, getrefcount's.
+    if a.nbytes > SNAPSHOT and getrefcount(value) == 3 and _is_alone(getrefcount(data), value, data, waited):
         cell = _cell_in(writable(data), a, None, False)
         cell.memory.lasting = False
     else:
