@@ -21,8 +21,6 @@ from .modes import log, settings
 from .progress import compiling
 from .value import Value, to_buffer
 
-LARGE = 256  # nodes; compiling so many leaves 10 MB and more of freed memory in the heap
-
 
 class Program:
     """An executable, its hidden constant inputs, and where each result comes from.
@@ -86,8 +84,6 @@ def compile_graph(
         features = lowered.features | ({"donated"} if alias else set())
         executable = compile_lowered(lowered, device, features, fast, on_this_thread)
     compiled(name or graph.name, len(graph.nodes), why, place or callers_line(), began, executable.from_disk_cache)
-    if len(graph.nodes) >= LARGE:
-        xla.trim_memory()
     return Program(executable, hoisted, outputs)
 
 

@@ -18,6 +18,7 @@ from .callbacks import Callback
 from .device import AFTER_FORK, Device, default_device, hands_over
 from .errors import ExecutionError, compile_error, fail
 from .jobs import Job
+from .memory import trimmed
 
 
 class Executable:
@@ -295,7 +296,8 @@ class _Request:
 
             module, callbacks = parse(self.text, self.name), (self.callbacks,)
         try:
-            loaded = client.compile_and_load(module, self.device._list, self.options, *callbacks)
+            with trimmed(len(self.text)):
+                loaded = client.compile_and_load(module, self.device._list, self.options, *callbacks)
         except RuntimeError as error:
             raise compile_error(error, self.text, self.name) from None
         store = store and disk.cache_dir() is not None

@@ -7,8 +7,10 @@ The settings are process-wide; FUNCTORCH_MALLOC=0 leaves the allocator alone.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+from collections.abc import Iterator
 from typing import Any
 
 # malloc.h
@@ -43,3 +45,23 @@ def trim_memory() -> bool:
     """Return free heap memory to the system, after a peak; whether any went back."""
     library = _glibc()
     return library is not None and bool(library.malloc_trim(0))
+
+
+LARGE = 1 << 15  # characters of a module: 0.3 s to compile, and 50 MB
+
+
+@contextlib.contextmanager
+def trimmed(size: int) -> Iterator[None]:
+    """Context: a module of so many characters is compiled; what is free goes back to the system before and after.
+
+    The compiler's blocks fit into few of those that a program's run has freed, nor does a run fit into the
+    compiler's. A language model of two LSTM layers: 489 MB at most, 368 like this, for 2 x 25 ms of 1.2 s each.
+    """
+    if size < LARGE:
+        yield
+        return
+    trim_memory()
+    try:
+        yield
+    finally:
+        trim_memory()

@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from functorch_core import xla
+from functorch_core.xla import memory
 
 from .programs import python_environment, run_python
 
@@ -26,6 +28,7 @@ def test_import_starts_nothing():
 import numpy
 before = threads()
 from functorch_core import xla
+from functorch_core.xla import memory
 print(threads() - before, xla.has_client(), xla.in_forked_child())
 import sys
 print(any(name in sys.modules for name in ("jax", "torch", "scipy")))
@@ -54,6 +57,7 @@ def test_beside_jax(first):
 import {first}
 import jax, jax.numpy as jnp, numpy as np
 from functorch_core import xla
+from functorch_core.xla import memory
 from programs import compile_double
 x = xla.put(np.arange(4.0))
 print(xla.to_numpy(x).dtype, xla.to_numpy(compile_double(dtype="float64")([x])[0]))
@@ -101,6 +105,7 @@ def test_compiling_for_cuda_without_a_gpu():
     out = run_python(
         """
 from functorch_core import xla
+from functorch_core.xla import memory
 from programs import double
 compiler = xla.deviceless_cuda_compiler()
 program = compiler.compile(double()[0])
@@ -119,6 +124,7 @@ except xla.CompileError as error:
 DOT = """
 import numpy as np
 from functorch_core import xla
+from functorch_core.xla import memory
 from programs import compile_double
 x = xla.put(np.ones((512, 512), "f"))
 print(xla.to_numpy(compile_double((512, 512))([x])[0]).sum())
@@ -142,10 +148,22 @@ print(memory.keep_freed_memory(), memory.trim_memory() in (True, False))
     assert run_python(code) == f"{bool(libc)} True\n"
 
 
+@pytest.mark.parametrize("length, expected", [(10, 0), (40_000, 2)])
+def test_compiling_a_large_module_gives_free_memory_back_before_and_after(monkeypatch, length, expected):
+    counted = []
+    monkeypatch.setattr(memory, "trim_memory", lambda: counted.append(True))
+    main = "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> { return %x : tensor<3xf32> }"
+    module = f"module {{ {main} }} // {'-' * length}"
+    three = np.zeros(3, np.float32)
+    xla.compile(module, inputs=[three], outputs=[three], cache=False)
+    assert len(counted) == expected
+
+
 def test_failures_stay_off_stderr():
     code = """
 import numpy as np
 from functorch_core import xla
+from functorch_core.xla import memory
 from programs import compile_double
 x = xla.put(np.ones(4, "f"))
 xla.delete(x)
@@ -166,6 +184,7 @@ FORK = """
 import os, signal, sys
 import numpy as np
 from functorch_core import xla
+from functorch_core.xla import memory
 from programs import compile_double, double
 
 def child(work):
