@@ -2,8 +2,12 @@
 
 from ..._missing import getter as _getter
 from ._ops import (
+    _canonical_dim,
     _combine_input_and_mask,
+    _input_mask,
     _output_mask,
+    _reduction_identity,
+    _where,
     amax,
     amin,
     argmax,

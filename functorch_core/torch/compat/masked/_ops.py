@@ -6,20 +6,59 @@ import math
 
 from .... import torch
 from ...tensors.base import wrap_dim
-from ._sparse import IDENTITY, reduce_sparse
+from ._sparse import IDENTITY, in_layout_of, reduce_sparse, sparse_where
 
 # ---- masks, identities, dimensions ---------------------------------------------------------------
 
 
-def _input_mask(input, *args, mask):
-    """The mask in the shape of the input and of bools."""
+def _input_mask(input, *args, **kwargs):
+    """The mask in the shape and the layout of the input, and of bools."""
+    mask = kwargs.get("mask")
+    if mask is None:
+        raise ValueError("_input_mask requires explicit mask")
     if mask.shape != input.shape:
         if mask.ndim > input.ndim:
             raise IndexError(
                 "_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)"
             )
-        mask = torch.broadcast_to(mask, input.shape)
-    return mask.to(torch.bool)
+        mask = torch.broadcast_to(mask if mask.layout is torch.strided else mask.to_dense(), input.shape)
+    return in_layout_of(input, mask.to(torch.bool))
+
+
+def _reduction_identity(op_name: str, input, *args):
+    """The number that a reduction does not see, as a scalar of the input's dtype; None if there is none."""
+    name = op_name.rsplit(".", 1)[-1]
+    if name in ("mean", "var", "std"):
+        return None
+    if name == "norm":
+        order = args[0] if args else 2
+        if order == -math.inf and not input.dtype.is_floating_point:
+            raise AssertionError(f"input must be floating point, got {input.dtype}")
+        name = "amin" if order == -math.inf else "sum"
+    known = SEEN_AS.get(name, name)
+    if known not in IDENTITY or (known in ORDERED and input.dtype is torch.bool):
+        raise NotImplementedError(f"identity of {name} on {input.dtype} input")
+    if input.dtype.is_complex and known in ORDERED and name != "logsumexp":
+        torch.iinfo(input.dtype)  # which refuses
+    dtype = torch.float32 if name == "median" and not input.dtype.is_floating_point else input.dtype
+    return torch.tensor(IDENTITY[known](dtype), dtype=dtype, device=input.device)
+
+
+# What has the identity of another, and what compares.
+SEEN_AS = {"cumsum": "sum", "cumprod": "prod", "logsumexp": "amax", "logaddexp": "amax"}
+ORDERED = frozenset(("amax", "amin", "argmax", "argmin"))
+
+
+def _where(mask, input, fill_value):
+    """torch.where, also of sparse tensors: what the mask keeps is there, 0 if it was not in the input.
+
+    In the dense part of hybrid tensors what it leaves out is the fill value.
+    """
+    if mask.layout is torch.strided:
+        return torch.where(mask, input, fill_value)
+    if mask.layout not in (torch.sparse_coo, torch.sparse_csr):
+        raise ValueError(f"_where expects strided or sparse COO or sparse CSR tensor but got {mask.layout}")
+    return sparse_where(mask, input, fill_value)
 
 
 def _masked(input, mask, reduction: str):
@@ -32,28 +71,31 @@ def _masked(input, mask, reduction: str):
 
 def _combine_input_and_mask(op, input, mask, *args):
     """The input with the identity of a reduction, a function of torch, where the mask is False."""
+    if mask is None:
+        return input
+    kept = _input_mask(input, mask=mask)
+    if kept.layout is not torch.strided:
+        return _where(kept, input, _reduction_identity(op.__name__, input, *args))
     return _masked(input, mask, op.__name__)
 
 
-def _dims(dim, ndim: int) -> tuple[int, ...]:
-    """The dimensions a reduction goes over; the empty tuple means all."""
+def _canonical_dim(dim, ndim: int) -> tuple[int, ...]:
+    """The dimensions a reduction goes over, sorted; the empty tuple means all."""
     if dim is None or dim == ():
         return tuple(range(ndim))
     dims = [wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
     for d in dims:
         if dims.count(d) > 1:
             raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
-    return tuple(sorted(dims)) if ndim else ()
+    return tuple(sorted(dims))
 
 
 def _output_mask(op, input, *args, dim=None, keepdim=False, mask=None, **kwargs):
     """Where the result of a function of torch.masked is of something that was kept."""
-    if mask is None:
-        raise ValueError("_input_mask requires explicit mask")
     kept, args = _input_mask(input, mask=mask), args[op is norm :]
     if op.__name__ not in REDUCTIONS:
         return kept
-    for d in reversed(_dims(args[0] if args else dim, input.ndim)):
+    for d in reversed(_canonical_dim(args[0] if args else dim, input.ndim)):
         kept = kept.any(d, keepdim=bool(keepdim))
     return kept
 
@@ -78,8 +120,8 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     tensor(4)
     """
     if input.layout is not torch.strided:
-        return reduce_sparse("sum", input, _dims(dim, input.ndim), bool(keepdim), _sum_dtype(input, dtype), mask)
-    return torch.sum(_masked(input, mask, "sum"), _dims(dim, input.ndim), bool(keepdim), dtype=_sum_dtype(input, dtype))
+        return reduce_sparse("sum", input, _canonical_dim(dim, input.ndim), bool(keepdim), _sum_dtype(input, dtype), mask)
+    return torch.sum(_masked(input, mask, "sum"), _canonical_dim(dim, input.ndim), bool(keepdim), dtype=_sum_dtype(input, dtype))
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -89,9 +131,9 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     tensor(8.)
     """
     if input.layout is not torch.strided:
-        return reduce_sparse("prod", input, _dims(dim, input.ndim), bool(keepdim), _sum_dtype(input, dtype), mask)
+        return reduce_sparse("prod", input, _canonical_dim(dim, input.ndim), bool(keepdim), _sum_dtype(input, dtype), mask)
     result = _masked(input, mask, "prod").to(_sum_dtype(input, dtype))
-    for d in reversed(_dims(dim, input.ndim)):
+    for d in reversed(_canonical_dim(dim, input.ndim)):
         result = result.prod(dim=d, keepdim=bool(keepdim))
     return result
 
@@ -102,7 +144,7 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     >>> torch.masked.mean(torch.tensor([1., 2., 6.]), mask=torch.tensor([True, True, False]))
     tensor(1.5000)
     """
-    dtype, dims = input.dtype if dtype is None else dtype, _dims(dim, input.ndim)
+    dtype, dims = input.dtype if dtype is None else dtype, _canonical_dim(dim, input.ndim)
     if input.layout is not torch.strided:
         return reduce_sparse("mean", input, dims, bool(keepdim), dtype, mask)
     if mask is None:
@@ -122,7 +164,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     dtype, floating = input.dtype if dtype is None else dtype, input.is_floating_point()
     x = input if floating else input.to(torch.float)
     found = torch.nanmedian(
-        _masked(x, mask, "median"), _dims(dim, input.ndim)[0] if input.ndim else 0, bool(keepdim)
+        _masked(x, mask, "median"), _canonical_dim(dim, input.ndim)[0] if input.ndim else 0, bool(keepdim)
     ).values
     if floating:
         return found
@@ -134,9 +176,9 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 def _extreme(name: str, doc: str):
     def fun(input, dim=None, *, keepdim=False, dtype=None, mask=None):
         if input.layout is not torch.strided:
-            dims = _dims(dim, input.ndim)
+            dims = _canonical_dim(dim, input.ndim)
             return reduce_sparse(name, input, dims, bool(keepdim), input.dtype if dtype is None else dtype, mask)
-        found = getattr(torch, name)(_masked(input, mask, name), _dims(dim, input.ndim), bool(keepdim))
+        found = getattr(torch, name)(_masked(input, mask, name), _canonical_dim(dim, input.ndim), bool(keepdim))
         return found if dtype is None else found.to(dtype)
 
     fun.__name__ = fun.__qualname__ = name
@@ -180,7 +222,7 @@ def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     """
     x = _masked(input, mask, "amin" if ord == -math.inf else "sum")
     return torch.linalg.vector_norm(
-        x, ord, _dims(dim, input.ndim), bool(keepdim), dtype=input.dtype if dtype is None else dtype
+        x, ord, _canonical_dim(dim, input.ndim), bool(keepdim), dtype=input.dtype if dtype is None else dtype
     )
 
 
@@ -190,7 +232,7 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     >>> torch.masked.logsumexp(torch.tensor([0., 5.]), 0, mask=torch.tensor([True, False]))
     tensor(0.)
     """
-    found = torch.logsumexp(_masked(input, mask, "amax"), _dims(dim, input.ndim), bool(keepdim))
+    found = torch.logsumexp(_masked(input, mask, "amax"), _canonical_dim(dim, input.ndim), bool(keepdim))
     return found.to(input.dtype if dtype is None else dtype)
 
 
@@ -223,7 +265,7 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
         dtype = dtype if dtype.is_floating_point or dtype.is_complex else torch.float32
     wide = dtype if dtype.is_floating_point or dtype.is_complex else torch.float32
     kept = torch.ones_like(input, dtype=torch.bool) if mask is None else (_input_mask(input, mask=mask))
-    dims = _dims(dim, input.ndim)
+    dims = _canonical_dim(dim, input.ndim)
     count = kept.sum(dim=dims, keepdim=True)
     apart = input - sum(input, dims, keepdim=True, dtype=dtype, mask=kept) / count
     total = sum(apart * apart.conj(), dims, keepdim=keepdim, dtype=wide, mask=kept)

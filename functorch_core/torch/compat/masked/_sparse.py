@@ -80,7 +80,37 @@ def _by_places(name: str, x, dims: tuple[int, ...], keepdim: bool, dtype):
 
 def _places(mask, shape):
     """The places that a mask keeps, as a sparse tensor of ones."""
-    mask = mask.to_dense() if mask.layout is not torch.strided and mask.dense_dim() else mask
-    mask = mask.coalesce() if mask.layout is torch.sparse_coo else mask.broadcast_to(shape).to_sparse()
+    if mask.layout is torch.strided or mask.dense_dim() or mask.shape != shape:
+        mask = mask.to_dense().broadcast_to(shape)
+    mask = (mask if mask.layout is torch.sparse_coo else mask.to_sparse()).coalesce()
     where = mask.indices()[:, mask.values()]
     return torch.sparse_coo_tensor(where, torch.ones(where.shape[1]), shape, is_coalesced=True)
+
+
+def in_layout_of(input, mask):
+    """A mask of the input's shape in its layout."""
+    if input.layout is torch.strided:
+        return mask if mask.layout is torch.strided else mask.to_dense()
+    if input.layout is torch.sparse_coo:
+        if mask.layout is torch.strided:
+            return mask.to_sparse(input.sparse_dim())
+        return (mask if mask.layout is torch.sparse_coo else mask.to_sparse()).coalesce()
+    if input.layout is torch.sparse_csr:
+        return mask if mask.layout is torch.sparse_csr else mask.to_sparse_csr()
+    raise ValueError(f"_input_mask expects strided or sparse COO or sparse CSR tensor but got {input.layout}")
+
+
+def sparse_where(mask, input, fill_value):
+    """What a sparse mask keeps of a sparse tensor, 0 of what is not there; in its dense part fill values elsewhere."""
+    compressed = mask.layout is torch.sparse_csr
+    places = (mask.to_sparse() if compressed else mask).coalesce()
+    x = (input.to_sparse() if compressed else input).coalesce()
+    kept = places.values()
+    if not x.dense_dim():
+        where = places.indices()[:, kept]
+        ones = torch.ones(where.shape[1], dtype=torch.bool, device=mask.device)
+        places, kept = torch.sparse_coo_tensor(where, ones, mask.shape, is_coalesced=True), True
+    there = x.to_dense()[tuple(places.indices())]
+    values = there if kept is True else torch.where(kept, there, fill_value)
+    found = torch.sparse_coo_tensor(places.indices(), values, mask.shape, is_coalesced=True)
+    return found.to_sparse_csr() if compressed else found
