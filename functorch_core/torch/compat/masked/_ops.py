@@ -119,9 +119,10 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     >>> torch.masked.sum(torch.tensor([1, 2, 3]), mask=torch.tensor([True, False, True]))
     tensor(4)
     """
+    dims, dtype = _canonical_dim(dim, input.ndim), _sum_dtype(input, dtype)
     if input.layout is not torch.strided:
-        return reduce_sparse("sum", input, _canonical_dim(dim, input.ndim), bool(keepdim), _sum_dtype(input, dtype), mask)
-    return torch.sum(_masked(input, mask, "sum"), _canonical_dim(dim, input.ndim), bool(keepdim), dtype=_sum_dtype(input, dtype))
+        return reduce_sparse("sum", input, dims, bool(keepdim), dtype, mask)
+    return torch.sum(_masked(input, mask, "sum"), dims, bool(keepdim), dtype=dtype)
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -130,10 +131,11 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     >>> torch.masked.prod(torch.tensor([2., 9., 4.]), 0, mask=torch.tensor([True, False, True]))
     tensor(8.)
     """
+    dims, dtype = _canonical_dim(dim, input.ndim), _sum_dtype(input, dtype)
     if input.layout is not torch.strided:
-        return reduce_sparse("prod", input, _canonical_dim(dim, input.ndim), bool(keepdim), _sum_dtype(input, dtype), mask)
-    result = _masked(input, mask, "prod").to(_sum_dtype(input, dtype))
-    for d in reversed(_canonical_dim(dim, input.ndim)):
+        return reduce_sparse("prod", input, dims, bool(keepdim), dtype, mask)
+    result = _masked(input, mask, "prod").to(dtype)
+    for d in reversed(dims):
         result = result.prod(dim=d, keepdim=bool(keepdim))
     return result
 
