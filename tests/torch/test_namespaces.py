@@ -5,6 +5,7 @@ import io
 import json
 import operator
 import os
+import pickle
 import subprocess
 import sys
 import warnings
@@ -328,6 +329,50 @@ def test_futures():
     failed.set_exception(ValueError("no"))
     with pytest.raises(ValueError, match="no"):
         failed.wait()
+
+
+def failing(future):
+    raise KeyError("mine")
+
+
+@BOTH
+def test_what_callbacks_of_futures_raise(t, caplog):
+    """An error of `then` is the new future's; one of a callback that gives nothing is logged."""
+    first = t.futures.Future()
+    later, no_argument = first.then(failing), first.then(lambda: 1)
+    first.add_done_callback(failing)
+    first.set_result(3)
+    first.add_done_callback(failing)
+    assert first.wait() == 3
+    for future, text in ((later, "KeyError: 'mine'"), (no_argument, "takes 0 positional arguments but 1 was given")):
+        with pytest.raises(RuntimeError, match="Got the following error when running the callback:") as caught:
+            future.wait()
+        assert text in str(caught.value)
+    with pytest.raises(RuntimeError, match="Got the following error"):
+        t.futures.wait_all([later, first])
+    with pytest.raises(RuntimeError, match="Got the following error"):
+        t.futures.collect_all([later, first]).wait()
+    assert t is reference or sum("KeyError: 'mine'" in record.getMessage() for record in caplog.records) == 2
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.wait` is deprecated")
+@BOTH
+def test_what_futures_refuse(t):
+    future = t.futures.Future()
+    future.set_result(1)
+    for refused in (future.set_result, lambda _: future.set_exception(ValueError())):
+        with pytest.raises(RuntimeError, match="completed Future as complete again"):
+            refused(2)
+    for call in (t.jit.wait, lambda _: t.futures.wait_all([None]), lambda _: t.futures.collect_all([future, None])):
+        with pytest.raises(RuntimeError, match="Future can't be None"):
+            call(None)
+    for call in (future.then, future.add_done_callback):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            call("a name")
+    with pytest.raises(RuntimeError, match="Can not pickle torch.futures.Future"):
+        pickle.dumps(future)
+    with pytest.raises(ValueError, match="Expected devices to have indices, got cpu"):
+        t.futures.Future(devices=["cpu"])
 
 
 # ---- distributed: one process --------------------------------------------------------------------

@@ -289,6 +289,36 @@ def test_floating_point_operations(backward):
     assert counted(torch, backward)[1] == counted(reference, backward)[1]
 
 
+CONVOLUTIONS = {
+    "plain": {},
+    "stride": dict(stride=2),
+    "padding": dict(padding=1),
+    "dilation": dict(dilation=2, padding=2),
+}
+
+
+def of_convolution(t, transposed: bool, dims: int, options: dict) -> dict:
+    """What is counted of a convolution, forward and backward."""
+    x, w = t.ones(2, 4, *[7] * dims), t.ones(*(4, 6) if transposed else (6, 4), *[3] * dims)
+    function = getattr(t.nn.functional, f"conv{'_transpose' * transposed}{dims}d")
+    with t.utils.flop_counter.FlopCounterMode(display=False) as mode:
+        function(x.requires_grad_(), w.requires_grad_(), **options).sum().backward()
+    return {str(kind): flops for kind, flops in mode.get_flop_counts()["Global"].items()}
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("options", CONVOLUTIONS.values(), ids=CONVOLUTIONS)
+def test_floating_point_operations_of_convolutions(transposed, dims, options):
+    importlib.import_module("torch.utils.flop_counter")
+    assert of_convolution(torch, transposed, dims, options) == of_convolution(reference, transposed, dims, options)
+
+
+def test_modules_are_not_given_to_a_flop_counter():
+    with pytest.warns(UserWarning, match="mods argument is not needed anymore"):
+        torch.utils.flop_counter.FlopCounterMode(torch.nn.Linear(2, 2))
+
+
 TABLE = """\
 Module           FLOP    % Total
 ------------  -------  ---------

@@ -360,6 +360,8 @@ def wait(future):
     >>> torch.jit.wait(torch.jit.fork(lambda x: x + 1, torch.zeros(2)))
     tensor([1., 1.])
     """
+    if future is None:
+        raise RuntimeError("Future can't be None")
     return future.wait()
 
 

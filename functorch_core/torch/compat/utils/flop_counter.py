@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from ....core.graph import Graph, Node, subgraphs
+from ....core.warn import warn
 from ....engine import flush
 from ....engine.recorder import hooks
 from ....primitives.convolution import conv_p
@@ -150,6 +151,8 @@ class FlopCounterMode:
     """
 
     def __init__(self, mods=None, depth: int = 2, display: bool = True, custom_mapping=None):
+        if mods is not None:
+            warn("mods argument is not needed anymore, you can stop passing it")
         self.depth, self.display = depth, display
         self.mod_tracker = _Tracker()
         self.flop_counts = defaultdict(lambda: defaultdict(int))
@@ -281,13 +284,18 @@ def _matrices(graph: Graph, node: Node, kind: str) -> list[Size]:
 
 def _of_conv(graph: Graph, node: Node, name: str, n_inputs: int) -> tuple[str, int]:
     """Each element of the result is a sum over a kernel; or, of a transposed convolution, each of
-    the operand is multiplied by one, which is less than what the sums, with their zeros, have."""
+    the operand is multiplied by one, which is less than what the sums, with their zeros, have. Of a kernel's gradient
+    each element is a sum over the smaller of the images."""
     x, w = (graph.avals[s] for s in node.inputs)
     conv, out = node.params["conv"], graph.avals[node.outputs[0]]
-    by_out = out.size * w.size // max(w.shape[conv.rhs[0]], 1)
-    by_x = x.size * w.size // max(w.shape[conv.rhs[1]] * conv.feature_groups, 1)
+    features = w.shape[conv.rhs[1]]  # that each element of the result sums
+    of_x, of_w, of_out = (
+        math.prod(c) for c in (conv.spatial(x, "lhs"), conv.spatial(w, "rhs"), conv.spatial(out, "out"))
+    )
+    is_of_kernel = conv.lhs[0] > conv.lhs[1]
+    sums = of_out * min(of_x, of_w) if is_of_kernel else min(of_out, of_x) * of_w
     kind = "convolution_backward" if "backward" in name else "convolution"
-    return kind, 2 * min(by_out, by_x)
+    return kind, 2 * (out.size // max(of_out, 1)) * features * sums
 
 
 FLOPS = {dot_general_p: _of_dot, conv_p: _of_conv}
