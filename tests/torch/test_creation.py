@@ -256,6 +256,56 @@ def test_from_numpy_shares_memory():
     assert array.tolist() == [10.0, 3.0, 2.0]
 
 
+class Exporting:
+    """Something whose memory is had by DLPack's protocol only."""
+
+    def __init__(self, x):
+        self.x, self.asked = x, []
+
+    def __dlpack__(self, **how):
+        self.asked.append(how)
+        return self.x.__dlpack__(**how)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+
+@pytest.mark.parametrize("t", [torch, reference], ids=["ours", "theirs"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int16", "bool", "complex64"])
+@pytest.mark.parametrize("other", [torch, reference], ids=["of ours", "of theirs"])
+def test_what_exports_its_memory_is_taken_as_data(t, dtype, other):
+    """`tensor` copies it, the others share it; bfloat16, too, which NumPy does not exchange."""
+    for make, shares in ((t.tensor, False), (t.as_tensor, True), (t.asarray, True), (t.from_dlpack, True)):
+        x = other.ones(3, dtype=getattr(other, dtype))
+        found = make(Exporting(x))
+        assert str(found.dtype) == f"torch.{dtype}" and found.tolist() == x.tolist()
+        x[1] = 0
+        assert (found[1].item() == 0) is shares
+        found[2] = 0
+        assert (x[2].item() == 0) is shares
+    assert t.tensor(Exporting(other.ones(2)), dtype=t.float64).dtype == t.float64
+    assert t.as_tensor(Exporting(other.ones(2)), dtype=t.float64).dtype == t.float64
+
+
+@pytest.mark.parametrize("t", [torch, reference], ids=["ours", "theirs"])
+def test_streams_of_dlpack(t):
+    x = t.ones(2)
+    assert x.__dlpack__(stream=None) and x.__dlpack__(stream=-1)
+    with pytest.raises(TypeError, match="stream must be ``int`` or ``none``"):
+        x.__dlpack__(stream=object())
+    with pytest.raises(AssertionError, match="stream should be None on cpu"):
+        x.__dlpack__(stream=1)
+
+
+@pytest.mark.parametrize("t", [torch, reference], ids=["ours", "theirs"])
+def test_numerical_properties_are_compared_by_value(t):
+    assert t.finfo(t.float16) == t.finfo(t.float16) != t.finfo(t.bfloat16)
+    assert t.finfo(t.complex64) == t.finfo(t.float32) and t.iinfo(t.int8) == t.iinfo(t.int8)
+    assert t.iinfo(t.int8) != t.iinfo(t.uint8)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(t.finfo(t.float16))
+
+
 def test_dlpack_round_trip():
     x = torch.arange(6.0).reshape(2, 3)
     assert np.from_dlpack(x).tolist() == x.tolist()

@@ -127,8 +127,16 @@ def test_tied_and_circular_modules():
         w = torch.full((1, 1), 2.0)
         return [torch.func.functional_call(module, {k: w}, torch.ones(1, 1)) for k in ("l.weight", "me.l.weight")]
 
+    def in_circles(torch):
+        """Places that only a walk through the circle finds: not all names can be listed."""
+        module = module_of(torch)
+        module.l.up = module
+        tensors = {"l.up.l.weight": torch.full((1, 1), 2.0)}
+        return torch.func.functional_call(module, tensors, torch.ones(1, 1), tie_weights=False)
+
     agree(tied)
     agree(circular)
+    agree(in_circles)
     agree(
         lambda torch: torch.func.functional_call(module_of(torch), {"foo": torch.ones(1)}, torch.ones(1), strict=True),
         messages=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -136,6 +137,25 @@ def test_named_tuples():
     assert type(found) is torch.return_types.max
     assert found.values.item() == 3.0 and found.indices.item() == 1
     assert repr(found).startswith("torch.return_types.max(\nvalues=tensor(3.),\nindices=")
+
+
+@pytest.mark.parametrize("t", [torch, reference], ids=["ours", "theirs"])
+def test_named_tuples_are_made_of_one_sequence(t):
+    """As code does that maps a function over nested results: type(x)(f(y) for y in x)."""
+    kind, found = t.return_types.max, t.tensor([1.0, 3.0]).max(0)
+    assert (kind.n_fields, kind.n_sequence_fields, kind.n_unnamed_fields) == (2, 2, 0)
+    again = type(found)(x + 1 for x in found)
+    assert type(again) is kind and again.values.item() == 4
+    copied = pickle.loads(pickle.dumps(found))
+    assert type(copied) is kind and copied.indices.item() == 1
+    assert found.__reduce__()[1][1] == {}
+    for wrong, text in (
+        ((), "missing required argument 'sequence'"),
+        ((3,), "constructor requires a sequence"),
+        (((1,),), r"torch.return_types.max\(\) takes a 2-sequence \(1-sequence given\)"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            kind(*wrong)
 
 
 # ---- sorting, quantiles, search ------------------------------------------------------------------

@@ -5,6 +5,18 @@ from __future__ import annotations
 from collections import namedtuple
 
 
+def _sequence(name: str, n: int, values: tuple) -> tuple:
+    """The fields of what a class is called with: one sequence, as PyTorch's classes are, and perhaps a dictionary."""
+    if not values:
+        raise TypeError("structseq() missing required argument 'sequence' (pos 1)")
+    if isinstance(values[0], (str, bytes)) or not hasattr(values[0], "__iter__") or len(values) > 2:
+        raise TypeError("constructor requires a sequence")
+    found = tuple(values[0])
+    if len(found) != n:
+        raise TypeError(f"torch.return_types.{name}() takes a {n}-sequence ({len(found)}-sequence given)")
+    return found
+
+
 def _named(name: str, *fields: str, arguments: str = "x") -> type:
     """A named tuple class that prints as PyTorch's; the op is called with `arguments` in its example."""
     base = namedtuple(name, fields)
@@ -13,7 +25,17 @@ def _named(name: str, *fields: str, arguments: str = "x") -> type:
         parts = ",\n".join(f"{f}={getattr(self, f)!r}" for f in self._fields)
         return f"torch.return_types.{name}(\n{parts})"
 
+    def __new__(cls, *values):
+        if len(values) != len(fields) or values[-1].__class__ is dict:
+            values = _sequence(name, len(fields), values)
+        return tuple.__new__(cls, values)
+
+    def __reduce__(self):
+        return self.__class__, (tuple(self), {})
+
     members = {"__slots__": (), "__module__": "torch.return_types", "__repr__": __repr__, "__str__": __repr__}
+    members |= {"__new__": __new__, "__reduce__": __reduce__}
+    members |= {"n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0}
     call = f"torch.{name.replace('linalg_', 'linalg.')}({arguments})"
     members["__doc__"] = f"""What {name} returns: a named tuple ({", ".join(fields)}).
 

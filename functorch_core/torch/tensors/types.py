@@ -483,6 +483,11 @@ class finfo:
         self.tiny = self.smallest_normal = float(info.smallest_normal)
         self.resolution = 10.0 ** -int(-math.log10(self.eps))
 
+    def __eq__(self, other):
+        return self.dtype == other.dtype if isinstance(other, finfo) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as PyTorch's
+
     def __repr__(self):
         return (
             f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
@@ -507,6 +512,11 @@ class iinfo:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         info = np.iinfo(d.numpy)
         self.dtype, self.bits, self.min, self.max = d.name, info.bits, int(info.min), int(info.max)
+
+    def __eq__(self, other):
+        return self.dtype == other.dtype if isinstance(other, iinfo) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -51,7 +51,7 @@ def _merged(dicts) -> dict:
 def swapped(module, tensors: dict, tie_weights: bool = True, strict: bool = False):
     """Context: the module has these tensors in the places their names say. What the module puts there
     meanwhile is put into the dict."""
-    places = dict(_places(module))
+    places = dict(_places(module)) if tie_weights or strict else {}  # modules in circles have no end of them
     given, tensors = tensors, _tied(places, tensors) if tie_weights else tensors
     if strict:
         _check_names(module, places, tensors)

@@ -32,6 +32,7 @@ from ...tensors.types import scalar_name
 from ...views.bits import bits_of
 from ...views.memory_order import with_strides
 from ...views.shared import tensor_in_cell, tensor_of, writable
+from .capsules import array_of_capsule, capsule_of
 from .storage import cell_of_file
 
 NEGATIVE_STRIDE = (
@@ -395,9 +396,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     """
     if isinstance(data, Tensor):
         warn(COPY_CONSTRUCT)
-        new = data.detach().clone()
-        new = new if dtype is None and device is None else new.to(dtype=dtype or new.dtype, device=device or new.device)
-        return require_grad(new) if requires_grad else new
+        return _copied(data.detach(), dtype, device, requires_grad)
     if data.__class__ is Array:
         made = _around(data, dtype, device)
         return require_grad(made) if requires_grad else made
@@ -405,14 +404,26 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         array = np.array(data, _types.defaults.dtype.numpy) if abs(data) < 3e38 else (array_of(data, None))
     else:
         data = _arraylike(data, dtype)
+        if isinstance(data, Tensor):
+            return _copied(data, dtype, device, requires_grad)
         array = array_of(data, data_dtype(dtype))
     return finish(array, device, requires_grad, strides_of(data))
 
 
+def _copied(x: Tensor, dtype, device, requires_grad: bool) -> Tensor:
+    """A copy of a tensor without history, as torch.tensor makes it."""
+    new = x.clone()
+    new = new if dtype is None and device is None else new.to(dtype=dtype or new.dtype, device=device or new.device)
+    return require_grad(new) if requires_grad else new
+
+
 def _arraylike(data, dtype=None):
-    """Objects that are arrays to NumPy, not sequences (masked arrays, pandas, other libraries)."""
+    """Objects that are arrays to others, not sequences: tensors in the memory of those with the protocol DLPack,
+    arrays of what is one to NumPy (masked arrays, pandas, other libraries)."""
     if isinstance(data, (list, tuple, np.ndarray, np.generic, str, bytes, dict, *PYTHON)):
         return data
+    if hasattr(data, "__dlpack__"):
+        return from_dlpack(data)
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return np.asarray(data)
     return data.as_array(dtype) if hasattr(data, "as_array") else data  # a storage
@@ -436,6 +447,8 @@ def as_tensor(data, dtype=None, device=None):
         if found is not None:
             return found
     data = _arraylike(data, dtype)
+    if isinstance(data, Tensor):
+        return data if dtype is None and device is None else data.to(device=device, dtype=dtype)
     return finish(array_of(data, data_dtype(dtype)), device, False, strides_of(data))
 
 
@@ -491,8 +504,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     if copy is False:
         raise ValueError(_no_alias(obj, dtype))
     data = _arraylike(obj, dtype)
-    if data is obj and not isinstance(obj, np.ndarray) and hasattr(obj, "__dlpack__"):
-        data = np.from_dlpack(obj)
+    if isinstance(data, Tensor):
+        return asarray(data, dtype=dtype, device=device, copy=copy, requires_grad=requires_grad)
     if isinstance(data, BUFFERS):
         return finish(_of_buffer(data, dtype or _types.defaults.dtype, -1, 0).copy(), device, requires_grad)
     return finish(array_of(data, data_dtype(dtype)), device, requires_grad)
@@ -636,37 +649,28 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     elif isinstance(ext_tensor, np.ndarray):
         found = _sharing(ext_tensor, None)
     else:
-        wrapped = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor)
-        found = _sharing(writable(np.from_dlpack(wrapped)), None, lasting=True)
+        found = _sharing(writable(array_of_capsule(ext_tensor)), None, lasting=True)
     if copy:
         found = found.clone()
     return found if device is None else found.to(device)
 
 
-class _Capsule:
-    """A DLPack capsule as an object with the protocol's methods."""
-
-    def __init__(self, capsule):
-        self.capsule = capsule
-
-    def __dlpack__(self, **_):
-        return self.capsule
-
-    def __dlpack_device__(self):
-        return 1, 0
-
-
 @composite(function=False, name="__dlpack__")
 def dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     """A DLPack capsule that shares the tensor's memory."""
+    if stream is not None and not isinstance(stream, int):
+        raise TypeError("stream must be ``int`` or ``none``")
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if is_meta(self):
         raise BufferError("Cannot pack tensors on meta")
     if bits_of(self)[0]:
         raise BufferError("Can't export tensors with the conjugate bit set")
-    array = self.numpy() if not copy else np.array(self._array())
-    return array.__dlpack__(max_version=max_version)
+    if self.is_cpu and stream not in (None, -1):
+        raise AssertionError("stream should be None on cpu.")
+    half = self.dtype.numpy == dt.bfloat16
+    bits = self.view(_types.of_numpy(np.dtype(np.uint16))) if half else self
+    return capsule_of(np.array(bits._array()) if copy else bits.numpy(), half, max_version)
 
 
 @composite(function=False, name="__dlpack_device__")
