@@ -486,7 +486,7 @@ class finfo:
     def __eq__(self, other):
         return self.dtype == other.dtype if isinstance(other, finfo) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]  # as PyTorch's
+    __hash__ = None  # as PyTorch's
 
     def __repr__(self):
         return (
@@ -516,7 +516,7 @@ class iinfo:
     def __eq__(self, other):
         return self.dtype == other.dtype if isinstance(other, iinfo) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self):
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
