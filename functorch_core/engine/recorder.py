@@ -331,9 +331,11 @@ def record_some(unit, {x}):
     try:
         recording.signature += (unit, {slots}){packed}
         frame = _getframe({inner})
-        while is_internal(frame.f_code.co_filename):
+        code = frame.f_code
+        while is_internal(code.co_filename):
             frame = frame.f_back
-        recording.sources += (frame.f_code, frame.f_lasti)
+            code = frame.f_code
+        recording.sources += (code, frame.f_lasti)
         value = Value()
         value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
         values.append(value)

@@ -18,7 +18,7 @@ from ..views.memory_order import dense_strides, with_strides
 from ..views.overlap import PARTIAL, SHARED, overlaps
 from . import out_dtypes as _out_dtypes
 from .former import in_order_of_today
-from .paths import PLAIN
+from .paths import PLAIN, classes_of
 from .traits import CANNOT_CAST, Out
 
 OUT_SHAPE = "output with shape {out} doesn't match the broadcast shape {shape}"
@@ -69,7 +69,7 @@ def inplace_again(op, given: tuple) -> bool:
     """Whether tensor.op_(*args) was seen before, and has happened, given (tensor, *args): of operands that share no
     memory, off the tape, while nothing is active."""
     tensor = given[0]
-    run = op.runs.get(tensor.__class__ if len(given) == 1 else tuple(map(type, given)))
+    run = op.runs.get(classes_of(given))
     if run is None or not is_apart(tensor):
         return False
     for x in given:

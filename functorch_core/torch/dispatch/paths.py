@@ -68,13 +68,25 @@ def path_of(op, args: Sequence, kwargs: dict) -> Path | None:
             found = op.paths[by_kinds] = Path(by_kinds[0], op.finish)
     op.paths[pattern(args, kwargs)] = found
     if found is not None and not kwargs:
-        op.runs[args[0].__class__ if len(args) == 1 else tuple(map(type, args))] = found.run
+        op.runs[classes_of(args)] = found.run
     return found
 
 
 def pattern(args: Sequence, kwargs: dict) -> tuple:
     """What a path is found by: the classes of the arguments."""
     return (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
+
+
+def classes_of(args: Sequence) -> type | tuple[type, ...]:
+    """What `runs` of an op are found by. Those of two and three are written out: 0.1 us less than by `map`."""
+    n = len(args)
+    if n == 2:
+        x, y = args
+        return type(x), type(y)
+    if n == 3:
+        x, y, z = args
+        return type(x), type(y), type(z)
+    return type(args[0]) if n == 1 else tuple(map(type, args))
 
 
 def _kind(slot, cls: type) -> str | None:
@@ -254,13 +266,16 @@ def _filled(template: str, kinds: str, looking: bool) -> str:
         return parts(lambda kind: PARTS[kind][k], end=",").lstrip(",")
 
     values, key = row(2), row(1 if looking else 0)
+    masks = dict.fromkeys(kinds, "") | MASKS
+    if [kind for kind in kinds if kind in ON_TAPE] == [TENSOR]:
+        masks[TENSOR] = "True"  # as it is looked at where one is on the tape
     return template.format(
         arguments=", ".join([f"x{i}" for i in range(len(kinds))]),
         read=parts(lambda kind: _reading(kind, looking, max(kinds.find(TENSOR), 0)), ""),
         key=key.rstrip(",") if len(kinds) == 1 else f"({key})",
         values=values,
         operands=row(3),
-        mask=parts(lambda kind: MASKS.get(kind, ""), end=",").lstrip(","),
+        mask=parts(masks.get, end=",").lstrip(","),
         taped=parts(lambda kind: ON_TAPE.get(kind, ""), " or ") or "False",
         record=_recording(kinds, values),
     )
