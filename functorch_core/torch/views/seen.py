@@ -113,7 +113,10 @@ def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
         node.edges, node.n_outputs, node.extras = (edge, *known.others) if ints else (edge,), 1, None
         node.sequence = next(sequence)
         node.op, node.taped, node.versions = known.op, how, ()
-        node.saved = [*ints] if known.saves_ints else [(value, *ints)[i] for i in how.saved_inputs]
+        if not how.saved_inputs:
+            node.saved = ()
+        else:
+            node.saved = [*ints] if known.saves_ints else [(value, *ints)[i] for i in how.saved_inputs]
         made._ge = node, 0
     else:
         unit = known.unit
