@@ -83,10 +83,10 @@ def _method(op: TorchOp, name: str) -> Callable:
 
 
 def _inplace_method(op: TorchOp, name: str) -> Callable:
-    again = inplace_again if isinstance(op, TorchOp) and not op.apart else None
+    runs = op.runs if isinstance(op, TorchOp) and not op.apart else None
 
     def method(self, *args, **kwargs):
-        if again is not None and active.plain and not kwargs and again(op, (self, *args)):
+        if runs is not None and active.plain and not kwargs and inplace_again(runs, self, args):
             return self
         asked = active.overrides
         if asked is not None and asked.applies(method, (self, *args), kwargs):
@@ -223,10 +223,10 @@ def _with_another(op, x: Tensor, other, reflected: bool):
 
 
 def _inplace_operator(op: TorchOp) -> Callable:
-    again = inplace_again if isinstance(op, TorchOp) and not op.apart else None
+    runs = op.runs if isinstance(op, TorchOp) and not op.apart else None
 
     def operator(self, other):
-        if again is not None and active.plain and again(op, (self, other)):
+        if runs is not None and active.plain and inplace_again(runs, self, (other,)):
             return self
         if not isinstance(other, (Tensor, *NUMBERS)):
             if other.__class__ is Array:
