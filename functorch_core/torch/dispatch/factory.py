@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.trace import open_traces
-from ...engine.recorder import record
+from ...engine.recorder import record, record_nothing
 from ...engine.signatures import bounded
 from ..tape.apply import GraphOp, without_history
 from ..tensors import types as _types
@@ -75,7 +75,8 @@ class LikeFactory(Factory):
 
 def recorded(found: tuple[GraphOp, list]) -> Tensor:
     """What an op records of these numbers, for `again`."""
-    return without_history(record(found[0].unit, found[1], 3))
+    op, numbers = found
+    return without_history(record(op.unit, numbers, 3) if numbers else record_nothing(op.unit))
 
 
 def units_of_recorded(found: tuple[GraphOp, list] | None):

@@ -78,7 +78,7 @@ def pattern(args: Sequence, kwargs: dict) -> tuple:
 
 
 def classes_of(args: Sequence) -> type | tuple[type, ...]:
-    """What `runs` of an op are found by. Those of two and three are written out: 0.1 us less than by `map`."""
+    """What `runs` of an op are found by. Those of few are written out: 0.1 us less than by `map`."""
     n = len(args)
     if n == 2:
         x, y = args
@@ -86,6 +86,9 @@ def classes_of(args: Sequence) -> type | tuple[type, ...]:
     if n == 3:
         x, y, z = args
         return type(x), type(y), type(z)
+    if n == 4:
+        x, y, z, last = args
+        return type(x), type(y), type(z), type(last)
     return type(args[0]) if n == 1 else tuple(map(type, args))
 
 
@@ -148,7 +151,7 @@ READ = """
 READ_LIST = """
         v{i}, k{i} = [], []
         for y in x{i}:
-            if y.__class__ not in PLAIN:
+            if y.__class__ is not Tensor and y.__class__ not in PLAIN:
                 return None
             view, v = y._view, y._value
             if view is not None:
@@ -162,7 +165,9 @@ READ_LIST = """
                 taped = True"""
 READ_PAIR = f"""
         x{{i}}a, x{{i}}b = x{{i}}
-        if x{{i}}a.__class__ not in PLAIN or x{{i}}b.__class__ not in PLAIN:
+        if x{{i}}a.__class__ is not Tensor and x{{i}}a.__class__ not in PLAIN:
+            return None
+        if x{{i}}b.__class__ is not Tensor and x{{i}}b.__class__ not in PLAIN:
             return None{READ.replace("{i}", "{i}a")}{READ.replace("{i}", "{i}b")}"""
 # 0.0 is part of a key, -0.0, which equals it, is packed.
 IS_LITERAL = {
