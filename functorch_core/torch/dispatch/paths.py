@@ -89,6 +89,9 @@ def classes_of(args: Sequence) -> type | tuple[type, ...]:
     if n == 4:
         x, y, z, last = args
         return type(x), type(y), type(z), type(last)
+    if n == 5:
+        x, y, z, fourth, last = args
+        return type(x), type(y), type(z), type(fourth), type(last)
     return type(args[0]) if n == 1 else tuple(map(type, args))
 
 
