@@ -12,7 +12,7 @@ from .swaps import apply_swaps
 
 _SIGNED = tuple(np.dtype(f"i{size}") for size in (1, 2, 4, 8))
 _UNSIGNED = tuple(np.dtype(f"u{size}") for size in (1, 2, 4, 8))
-_BOOL = np.dtype(bool)
+_BOOL, _FLOAT32 = np.dtype(bool), np.dtype(np.float32)
 # The types random_() without bounds knows, and randint's.
 _RANDOM_TYPES = (_BOOL, _UNSIGNED[0], *_SIGNED, *FLOAT_TYPES)
 _RANDINT_TYPES = (_BOOL, *_UNSIGNED, *_SIGNED, *FLOAT_TYPES)
@@ -34,6 +34,8 @@ def uniform(gen: Mt19937Generator, size, dtype, low: float = 0.0, high: float = 
 
     Raises RuntimeError where low > high, or where a bound or high - low overflows the dtype.
     """
+    if dtype is _FLOAT32 and low == 0.0 and high == 1.0:  # 0.4 us less
+        return gen.uniform_float32(numel(size)).reshape(size)
     dtype = require_dtype("uniform", dtype, _UNIFORM_TYPES)
     n = numel(size)
     if dtype in COMPLEX_TYPES:
