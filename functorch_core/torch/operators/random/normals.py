@@ -11,6 +11,7 @@ from .arithmetic import COMPLEX_TYPES, FLOAT_TYPES, affine, cast, libm, numel, o
 from .box_muller import box_muller_float32
 from .generator import Mt19937Generator
 
+_FLOAT32 = np.dtype(np.float32)
 FEW = 6  # pairs that Python computes, 0.7 us each
 _BLOCK = 1 << 14  # samples per pass, a multiple of 16; the float64 temporaries are 64 KiB each
 
@@ -112,6 +113,10 @@ def _few_pairs(gen: Mt19937Generator, pairs: int) -> list[float]:
 def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float, serial: bool) -> np.ndarray:
     if n < 16 or serial:
         return cast(serial_normals(gen, n, mean, std), dtype)
+    if dtype is _FLOAT32 and n <= normals_ahead.MOST and not n % 16:
+        values = gen.ahead.normals(gen, gen.uniform_float32(n), _by_16)
+        made = affine(values, std, mean)
+        return values.copy() if made is values else made
     compute = opmath(dtype)
     out = np.empty(n, dtype)
     whole = n - n % 16
