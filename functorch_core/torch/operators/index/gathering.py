@@ -66,7 +66,7 @@ def _head(x, shape, dim: int):
 
 
 @torch_op(devices="any")
-def _gather(input: Tensor, index: Tensor, dim, wraps):
+def _gather(input: Tensor, index: Tensor, dim, wraps=False):
     shape = index.aval.shape
     if not index.aval.size:
         return nothing_of(input, shape)
@@ -95,7 +95,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     if index._aval.size:
         _check_gathered(shape or (1,), index._aval.shape or (1,), d)
         _bounds.check(index, shape[d] if shape else 1, d, "gather", error=RuntimeError)
-    return _finish("gather", _gather(input, index, d, False), out)
+    return _finish("gather", _gather(input, index, d), out)
 
 
 @gather.simply(int, Tensor)
@@ -105,8 +105,8 @@ def _gathered_inside(input, dim, index) -> Tensor | None:
     n = len(shape)
     if not -n <= dim < n or not _bounds.is_inside(index, shape[dim]):
         return None
-    run = _gather.runs.get((type(input), type(index), int, bool))  # what it knows was looked at
-    return None if run is None else run(input, index, dim % n, False)
+    run = _gather.runs.get((type(input), Tensor, int))  # what it knows was looked at
+    return None if run is None else run(input, index, dim % n)
 
 
 def _check_gathered(shape: tuple, wanted: tuple, d: int):

@@ -102,7 +102,9 @@ def clone(input, *, memory_format=_types.preserve_format):
 
 @clone.simply()
 def _cloned(x) -> Tensor | None:
-    if x._ge is None or not _has_usual_strides(x) or active.marks_inference:
+    if x._ge is None or x._strides is not None or active.marks_inference:
+        return None
+    if x._view is not None and not _has_usual_strides(x):
         return None
     run = _clone.runs.get(type(x))
     return None if run is None else run(x)
