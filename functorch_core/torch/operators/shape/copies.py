@@ -169,7 +169,10 @@ def _in_numpy_dtype(x: Tensor, dtype: np.dtype) -> Tensor | None:
     found = x._value.aval.dtype
     if found is dtype:
         return x
-    return None if found in dt.COMPLEX or not _has_usual_strides(x) else _to_copy.compute([x, dtype])
+    if found in dt.COMPLEX or x._strides is not None or x._view is not None and not _has_usual_strides(x):
+        return None
+    run = _to_copy.runs.get((type(x), type(dtype)))
+    return None if run is None else run(x, dtype)
 
 
 def _to_arguments(args, device, dtype):
