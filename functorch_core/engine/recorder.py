@@ -323,7 +323,7 @@ def record_some(unit, {x}):
     recording = _state.recording
     if recording is None:
         if _state.at_once is not None:
-            result = _state.at_once(unit, ({x},))
+            result = _state.at_once(unit, ({x}))
             if result is not None:
                 return result
         recording = start()
@@ -331,28 +331,30 @@ def record_some(unit, {x}):
     try:
         recording.signature += (unit, {slots}){packed}
         frame = _getframe({inner})
-        while is_internal(frame.f_code.co_filename):
+        code = frame.f_code
+        while is_internal(code.co_filename):
             frame = frame.f_back
-        recording.sources += (frame.f_code, frame.f_lasti)
+            code = frame.f_code
+        recording.sources += (code, frame.f_lasti)
         value = Value()
         value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
         values.append(value)
     except UNRECORDED as why:
-        return _elsewhere(why, recording, unit, ({x},))
+        return _elsewhere(why, recording, unit, ({x}))
     except BaseException:  # Ctrl-C, or an operand that could not be computed
         recording.forget_unfinished_call()
         raise
-    return value if len(values) < recording.limit else _full(recording, unit, ({x},), value)
+    return value if len(values) < recording.limit else _full(recording, unit, ({x}), value)
 """
 
 
 def recorder_of(n: int, inner: int, n_ints: int = 0) -> Function:
     """A function of a unit of one result, n values and n_ints Python ints: record() of these; `inner` as there."""
     names, ints = [f"x{i}" for i in range(n)], [f"i{i}" for i in range(n_ints)]
-    slots = [f"{x}.slot if {x}.recording is recording else recording.input({x})" for x in names]
+    slots = [f"{x}.slot if {x}.recording is recording else recording.input({x})," for x in names]
     text = _RECORD.format(
-        x=", ".join(names + ints),
-        slots=", ".join(slots + [f"{SCALAR - 1}"] * n_ints) + ",",
+        x="".join([f"{x}, " for x in names + ints]),
+        slots=" ".join(slots + [f"{SCALAR - 1},"] * n_ints),
         packed=f"; recording.ints += ({', '.join(ints)},)" if ints else "",
         inner=inner,
     )
@@ -508,6 +510,7 @@ def period(ids: Sequence[int]) -> int:
 record_pair = recorder_of(2, 2)  # of binary operators (0.4 us)
 # Of views, called by two functions of the library's: x.view(16) and x[1].
 record_one, record_row = recorder_of(1, 3), recorder_of(1, 3, 1)
+record_nothing = recorder_of(0, 3)  # of what takes no operands
 
 
 def flush(why: str = "asked for", tier: str | None = None) -> None:

@@ -497,6 +497,33 @@ FACTORIES = {
     "leaf": lambda lib: (lib.zeros(2, requires_grad=True) * 2, lib.ones(2) * 2),
     "written to": lambda lib: (lib.zeros(3).add_(1), lib.zeros(3), lib.arange(3).mul_(2), lib.arange(3)),
     "truth": lambda lib: (lib.arange(1), lib.arange(1.0), lib.arange(2, True + 5)),
+    "identities": lambda lib: (lib.eye(2), lib.eye(2, 3), lib.eye(2, dtype=lib.int64), lib.eye(2).add_(1), lib.eye(0)),
+    "points": lambda lib: (
+        lib.linspace(0, 1, 5),
+        lib.linspace(0.0, 1, 5),
+        lib.linspace(-0.0, 1, 5).reciprocal(),
+        lib.linspace(1, 3, 3, dtype=lib.int64).mul_(2),
+        lib.logspace(0, 2, 3),
+        lib.linspace(0, 256, 257),
+    ),
+    "one number": lambda lib: (
+        lib.full((2,), 1.5),
+        lib.full((2,), 3),
+        lib.full((2,), True),
+        lib.full((2,), 0.0).reciprocal(),
+        lib.full((2,), -0.0).reciprocal(),
+        lib.full((2,), 1.0, dtype=lib.int32),
+        lib.full((2,), 300, dtype=lib.float16),
+        lib.full((2, 0), 2.5),
+        lib.full_like(lib.zeros(2, 3).t(), 2),
+    ),
+    "new": lambda lib: (
+        lib.arange(3).new_zeros(2, 3),
+        lib.zeros(3, dtype=lib.float64).new_ones((2, 1)),
+        lib.zeros(3).new_zeros(lib.zeros(2, 2).shape).add_(1),
+        lib.zeros(3, requires_grad=True).new_zeros(2),
+        lib.zeros(3).new_full((2,), 7),
+    ),
 }
 
 
@@ -518,6 +545,20 @@ def test_factories_called_again(name):
         finally:
             for lib in (torch, reference):
                 lib.set_default_dtype(lib.float32)
+
+
+def test_a_factory_called_again_gives_memory_of_its_own():
+    for make in (lambda: torch.eye(2), lambda: torch.linspace(0, 1, 2), lambda: torch.full((2,), 1.5)):
+        for _ in range(3):
+            made = make()
+            expected = made.tolist()
+            made.numpy()[...] = 9
+            assert make().tolist() == expected
+    for make in (lambda lib: lib.eye(2.0), lambda lib: lib.linspace(0, 1, 2.0), lambda lib: lib.eye(2).new_zeros(2.0)):
+        for lib in (torch, reference):
+            lib.eye(2), lib.linspace(0, 1, 2), lib.eye(2).new_zeros(2)
+            with pytest.raises(TypeError):
+                make(lib)
 
 
 def test_a_factory_called_again_obeys_what_is_on():

@@ -209,6 +209,37 @@ def test_uniform(pair, size, dtype):
         )
 
 
+def test_few_uniforms_in_turn_with_other_draws_between(pair):
+    """Few are read from what was drawn ahead: numbers and states are those of single draws."""
+    float32, random, states = np.dtype("float32"), np.random.default_rng(0), None
+    for step in range(600):
+        size = int(random.choice([0, 1, 1, 2, 5, 33, 64, 65]))
+        if step % 37 == 36:
+            pair.check(
+                engine.uniform(pair.ours, 2 * size, np.float64),
+                pair.empty(2 * size, np.dtype("float64")).uniform_(generator=pair.theirs),
+            )
+        elif step % 53 == 52:
+            pair.check(
+                engine.randint(pair.ours, 9 * size, 0, 100), torch.randint(0, 100, (9 * size,), generator=pair.theirs)
+            )
+        elif step % 101 == 100:
+            weights = np.ones(5, np.float32)
+            pair.check(
+                engine.poisson(pair.ours, weights), torch.poisson(torch.from_numpy(weights), generator=pair.theirs)
+            )
+        elif step % 150 == 149:
+            pair.ours.set_state(states[0]), pair.theirs.set_state(torch.from_numpy(states[1]))
+        elif step % 150 == 70:
+            states = pair.ours.get_state(), pair.theirs.get_state().numpy()
+        else:
+            pair.check(
+                engine.uniform(pair.ours, size, float32), pair.empty(size, float32).uniform_(generator=pair.theirs)
+            )
+    other = copy.deepcopy(pair.ours)
+    assert engine.uniform(other, 5, float32).tobytes() == engine.uniform(pair.ours, 5, float32).tobytes()
+
+
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3, 4), (0, 5)])
 def test_shapes(pair, shape):
     pair.check(engine.uniform(pair.ours, shape, "f4"), torch.rand(shape, generator=pair.theirs))

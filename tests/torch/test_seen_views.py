@@ -16,6 +16,8 @@ CALLS = {
     "flatten": lambda x: x.flatten(1),
     "unflatten": lambda x: x.unflatten(2, (2, 2)),
     "transpose": lambda x: x.transpose(0, -1),
+    "transpose of a matrix": lambda x: x[1].T,
+    "transposes of matrices": lambda x: x.mT,
     "permute": lambda x: x.permute(2, 0, 1),
     "unsqueeze": lambda x: x.unsqueeze(1),
     "squeeze": lambda x: x[:1].squeeze(0),

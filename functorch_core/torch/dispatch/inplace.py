@@ -18,7 +18,7 @@ from ..views.memory_order import dense_strides, with_strides
 from ..views.overlap import PARTIAL, SHARED, overlaps
 from . import out_dtypes as _out_dtypes
 from .former import in_order_of_today
-from .paths import PLAIN
+from .paths import PLAIN, classes_of
 from .traits import CANNOT_CAST, Out
 
 OUT_SHAPE = "output with shape {out} doesn't match the broadcast shape {shape}"
@@ -65,20 +65,20 @@ def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
         raise
 
 
-def inplace_again(op, given: tuple) -> bool:
-    """Whether tensor.op_(*args) was seen before, and has happened, given (tensor, *args): of operands that share no
+def inplace_again(runs: dict, tensor: Tensor, args: tuple) -> bool:
+    """Whether tensor.op_(*args) was seen before (by the op's `runs`), and has happened: of operands that share no
     memory, off the tape, while nothing is active."""
-    tensor = given[0]
-    run = op.runs.get(tensor.__class__ if len(given) == 1 else tuple(map(type, given)))
+    run = runs.get((type(tensor), type(args[0])) if len(args) == 1 else classes_of((tensor, *args)))
     if run is None or not is_apart(tensor):
         return False
-    for x in given:
-        if x is not tensor and x.__class__ in PLAIN:
-            shares = x._view is not None and tensor._view is not None and x._view.cell is tensor._view.cell
+    for x in args:
+        if x.__class__ in PLAIN and x is not tensor:
+            view = x._view
+            shares = view is not None and tensor._view is not None and view.cell is tensor._view.cell
             if shares or x._ge is not None:
                 return False
     try:
-        made = run(*given)
+        made = run(tensor, *args)
     except Exception:  # said by the way of all calls
         return False
     if made is None or made._value.aval is not tensor._value.aval:

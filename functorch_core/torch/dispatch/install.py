@@ -17,6 +17,7 @@ from ..tensors.base import Tensor, add_members
 from .inplace import inplace, inplace_again
 from .op import PLAIN, TorchOp, as_tensor, named_apart, registry
 from .overrides import DeclinedError, activate
+from .paths import classes_of
 from .view_op import ViewOp
 
 _new = object.__new__
@@ -59,7 +60,13 @@ def _method(op: TorchOp, name: str) -> Callable:
 
     def method(*args, **kwargs):  # all of them as one tuple: 0.1 us less
         if active.plain and not kwargs:
-            run = runs.get(args[0].__class__ if len(args) == 1 else tuple(map(type, args)))
+            n = len(args)
+            if n == 1:
+                run = runs.get(args[0].__class__)
+            elif n == 2:
+                run = runs.get((type(args[0]), type(args[1])))
+            else:
+                run = runs.get(classes_of(args))
             if run is not None:
                 try:
                     made = run(*args)
@@ -76,10 +83,10 @@ def _method(op: TorchOp, name: str) -> Callable:
 
 
 def _inplace_method(op: TorchOp, name: str) -> Callable:
-    again = inplace_again if isinstance(op, TorchOp) and not op.apart else None
+    runs = op.runs if isinstance(op, TorchOp) and not op.apart else None
 
     def method(self, *args, **kwargs):
-        if again is not None and active.plain and not kwargs and again(op, (self, *args)):
+        if runs is not None and active.plain and not kwargs and inplace_again(runs, self, args):
             return self
         asked = active.overrides
         if asked is not None and asked.applies(method, (self, *args), kwargs):
@@ -216,10 +223,10 @@ def _with_another(op, x: Tensor, other, reflected: bool):
 
 
 def _inplace_operator(op: TorchOp) -> Callable:
-    again = inplace_again if isinstance(op, TorchOp) and not op.apart else None
+    runs = op.runs if isinstance(op, TorchOp) and not op.apart else None
 
     def operator(self, other):
-        if again is not None and active.plain and again(op, (self, other)):
+        if runs is not None and active.plain and inplace_again(runs, self, (other,)):
             return self
         if not isinstance(other, (Tensor, *NUMBERS)):
             if other.__class__ is Array:

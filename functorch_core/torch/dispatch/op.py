@@ -35,7 +35,7 @@ from ..views.memory_order import is_pointwise
 from .former import in_order_of_today
 from .inplace import check_memory, check_outs, write
 from .out_dtypes import ANY, decided
-from .paths import NEW, PLAIN, SIMPLE, Path, path_of, pattern, remember
+from .paths import NEW, PLAIN, SIMPLE, Path, classes_of, path_of, pattern, remember
 from .slots import OPERAND, NoOperand, slot_of
 from .traits import Out, Traits, outs
 
@@ -122,7 +122,7 @@ class TorchOp:
 
     def __call__(self, /, *args, **kwargs):
         if active.plain:
-            run = None if kwargs else self.runs.get(args[0].__class__ if len(args) == 1 else tuple(map(type, args)))
+            run = None if kwargs else self.runs.get(args[0].__class__ if len(args) == 1 else classes_of(args))
             if run is not None:
                 try:
                     made = run(*args)
@@ -239,13 +239,13 @@ class TorchOp:
 
     def compute(self, bound: list):
         """Apply to bound arguments."""
-        path, classes = None, tuple(map(type, bound))
+        path = None
         if active.plain:
-            run = self.runs.get(classes if len(classes) > 1 else classes[0])
+            run = self.runs.get(classes_of(bound))
             made = None if run is None else run(*bound)
             if made is not None:
                 return made
-            path = self.paths.get(classes, NEW)
+            path = self.paths.get(pattern(bound, {}), NEW)
             path = path_of(self, bound, {}) if path is NEW else path
         op, operands = self._found(bound)
         if path is not None:

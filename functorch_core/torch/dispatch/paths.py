@@ -68,13 +68,31 @@ def path_of(op, args: Sequence, kwargs: dict) -> Path | None:
             found = op.paths[by_kinds] = Path(by_kinds[0], op.finish)
     op.paths[pattern(args, kwargs)] = found
     if found is not None and not kwargs:
-        op.runs[args[0].__class__ if len(args) == 1 else tuple(map(type, args))] = found.run
+        op.runs[classes_of(args)] = found.run
     return found
 
 
 def pattern(args: Sequence, kwargs: dict) -> tuple:
     """What a path is found by: the classes of the arguments."""
     return (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
+
+
+def classes_of(args: Sequence) -> type | tuple[type, ...]:
+    """What `runs` of an op are found by. Those of few are written out: 0.1 us less than by `map`."""
+    n = len(args)
+    if n == 2:
+        x, y = args
+        return type(x), type(y)
+    if n == 3:
+        x, y, z = args
+        return type(x), type(y), type(z)
+    if n == 4:
+        x, y, z, last = args
+        return type(x), type(y), type(z), type(last)
+    if n == 5:
+        x, y, z, fourth, last = args
+        return type(x), type(y), type(z), type(fourth), type(last)
+    return type(args[0]) if n == 1 else tuple(map(type, args))
 
 
 def _kind(slot, cls: type) -> str | None:
@@ -136,7 +154,7 @@ READ = """
 READ_LIST = """
         v{i}, k{i} = [], []
         for y in x{i}:
-            if y.__class__ not in PLAIN:
+            if y.__class__ is not Tensor and y.__class__ not in PLAIN:
                 return None
             view, v = y._view, y._value
             if view is not None:
@@ -150,7 +168,9 @@ READ_LIST = """
                 taped = True"""
 READ_PAIR = f"""
         x{{i}}a, x{{i}}b = x{{i}}
-        if x{{i}}a.__class__ not in PLAIN or x{{i}}b.__class__ not in PLAIN:
+        if x{{i}}a.__class__ is not Tensor and x{{i}}a.__class__ not in PLAIN:
+            return None
+        if x{{i}}b.__class__ is not Tensor and x{{i}}b.__class__ not in PLAIN:
             return None{READ.replace("{i}", "{i}a")}{READ.replace("{i}", "{i}b")}"""
 # 0.0 is part of a key, -0.0, which equals it, is packed.
 IS_LITERAL = {
@@ -254,13 +274,16 @@ def _filled(template: str, kinds: str, looking: bool) -> str:
         return parts(lambda kind: PARTS[kind][k], end=",").lstrip(",")
 
     values, key = row(2), row(1 if looking else 0)
+    masks = dict.fromkeys(kinds, "") | MASKS
+    if [kind for kind in kinds if kind in ON_TAPE] == [TENSOR]:
+        masks[TENSOR] = "True"  # as it is looked at where one is on the tape
     return template.format(
         arguments=", ".join([f"x{i}" for i in range(len(kinds))]),
         read=parts(lambda kind: _reading(kind, looking, max(kinds.find(TENSOR), 0)), ""),
         key=key.rstrip(",") if len(kinds) == 1 else f"({key})",
         values=values,
         operands=row(3),
-        mask=parts(lambda kind: MASKS.get(kind, ""), end=",").lstrip(","),
+        mask=parts(masks.get, end=",").lstrip(","),
         taped=parts(lambda kind: ON_TAPE.get(kind, ""), " or ") or "False",
         record=_recording(kinds, values),
     )

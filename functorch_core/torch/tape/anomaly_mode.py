@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 
 from ...core.warn import warn
-from .modes import state
+from .modes import state, watch
 
 FAILED = "Error detected in {name}. Traceback of forward call that caused the error:\n{trace}"
 UNKNOWN = (
@@ -56,7 +56,7 @@ class set_detect_anomaly:
     @staticmethod
     def _set(mode: bool, check_nan: bool):
         state.anomaly, state.check_nan = mode, check_nan
-        state.watched = mode or bool(state.saved_hooks)
+        watch(mode or bool(state.saved_hooks))
 
     def __enter__(self):
         pass

@@ -552,7 +552,7 @@ def apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
         if how.saved_outputs:
             saved.append(outs)
             versions.append((weakref.ref(made), 0))
-    if active.marks_inference or state.watched:
+    if active.careful:
         watch(node, operands, made)
     return made
 
@@ -593,7 +593,7 @@ def make(op, how):
         made._ge = node, 0
         if active.births:
             made._born = active.births
-        if active.marks_inference or state.watched:
+        if active.careful:
             watch(node, ({operands},), made)
         return made
 
@@ -625,8 +625,8 @@ def _repeated(
         else f"{by_n}(forward, {values})",
         edges=", ".join([f"x{i}._ge" if mask[i] else "None" for i in n]),
         value="value, *kept" if kept else "value",
-        saved=[*[f"v{i}" for i in saved_inputs], *["value" for _ in saved_outputs], *["*kept"] * kept],
-        versions=[*versions, *["(ref(made), 0)" for _ in saved_outputs]],
+        saved=[*[f"v{i}" for i in saved_inputs], *["value" for _ in saved_outputs], *["*kept"] * kept] or (),
+        versions=[*versions, *["(ref(made), 0)" for _ in saved_outputs]] or (),
     )
     # Under this file's name, by which errors tell the library's frames from the user's.
     exec(compile(text.replace("'", ""), __file__, "exec"), NAMES, found := {})

@@ -26,6 +26,13 @@ class _State(threading.local):
 state = _State()
 
 
+def watch(mode: bool):
+    """Let this thread's nodes be made with care, or not."""
+    state.watched = mode
+    if mode:
+        active.watches = True
+
+
 def _set_grad_enabled(mode: bool):
     """Record operations for differentiation, or not."""
     if active.overrides is not None and active.overrides.applies(_set_grad_enabled, (mode,), {}):

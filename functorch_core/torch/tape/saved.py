@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ...engine import Value
 from ..tensors.base import new_tensor
-from .modes import grad_mode, state
+from .modes import grad_mode, state, watch
 from .node import Packed
 
 WRITES = (
@@ -76,7 +76,7 @@ class SavedTensor:
 
 
 def _watch():
-    state.watched = bool(state.saved_hooks) or state.anomaly
+    watch(bool(state.saved_hooks) or state.anomaly)
 
 
 def restore_saved_hooks(hooks: tuple):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 MEANINGS = ("overrides", "autocast", "levels", "births", "meets_meta")
+CARES = ("marks_inference", "watches")
 
 
 class Active:
@@ -23,6 +24,8 @@ class Active:
         "levels",
         "births",
         "marks_inference",
+        "watches",
+        "careful",
         "meets_meta",
         "rewrites",
         "distributed",
@@ -34,14 +37,17 @@ class Active:
         "marks_uninitialized",
     )
     plain: bool  # whether nothing is on that changes what a call means: a hot path asks this alone
+    careful: bool  # whether nodes are to be looked at when they are made, for what the CARES stand for
 
     def __setattr__(self, name: str, value):
         object.__setattr__(self, name, value)
         if name in MEANINGS:
             object.__setattr__(self, "plain", not any(map(self.__getattribute__, MEANINGS)))
+        if name in CARES:
+            object.__setattr__(self, "careful", any(map(self.__getattribute__, CARES)))
 
     def __init__(self):
-        for field in MEANINGS:
+        for field in MEANINGS + CARES:
             object.__setattr__(self, field, None)
         # dispatch/overrides.py, while a class, mode or proxy with __torch_function__ exists: ops ask
         # `overrides.applies(op, args, kwargs)` and then return `overrides.handle(...)`.
@@ -56,6 +62,9 @@ class Active:
         self.births = 0
         # tape/modes.py, from the first inference mode on: results ask whether they are of one.
         self.marks_inference = False
+        # tape/modes.py, from the first anomaly mode or saved-tensor hook on: nodes ask whether there is one in their
+        # thread (0.03 us).
+        self.watches = False
         # tape/meta.py, from the first tensor on the meta device on: views and writes ask for those.
         self.meets_meta = False
         # whether tensors are there whose writes are to be changed: those of the meta device, and distributed ones

@@ -180,6 +180,11 @@ def taken(layouts, shape, static):
     return packed(shape, by_stride(shape, [of_x, *of_indices]))
 
 
+def rows_taken(layouts, shape, static):
+    """The same of x[index]."""
+    return taken(layouts, shape, {"dims": (0,)})
+
+
 def preserved(layouts, shape, static):
     """Like the first operand."""
     first, strides = layouts[0]

@@ -106,14 +106,17 @@ def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
     made, enabled, edge = _new(Tensor), state.enabled, tensor._ge
     if enabled and edge is not None:
         how = known.how or known.taped()
-        if how is None or state.watched or active.marks_inference:
+        if how is None or active.careful and (state.watched or active.marks_inference):
             return None
         unit = how.forward
         node = _new(known.op.node_class)  # what OpNode(...) does: 0.3 us less
         node.edges, node.n_outputs, node.extras = (edge, *known.others) if ints else (edge,), 1, None
         node.sequence = next(sequence)
         node.op, node.taped, node.versions = known.op, how, ()
-        node.saved = [*ints] if known.saves_ints else [(value, *ints)[i] for i in how.saved_inputs]
+        if not how.saved_inputs:
+            node.saved = ()
+        else:
+            node.saved = [*ints] if known.saves_ints else [(value, *ints)[i] for i in how.saved_inputs]
         made._ge = node, 0
     else:
         unit = known.unit
@@ -193,7 +196,7 @@ def see_several(known: SeenSeveral, tensor: Tensor) -> tuple[Tensor, ...] | None
     node = None
     if edge is None or not enabled:
         outs = record(known.op.unit, values, 3)
-    elif known.how is None or state.watched:
+    elif known.how is None or active.careful and state.watched:
         return None
     else:
         outs = record(known.how.forward, values, 3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 
 import numpy as np
@@ -67,7 +66,7 @@ def _head(x, shape, dim: int):
 
 
 @torch_op(devices="any")
-def _gather(input: Tensor, index: Tensor, dim, wraps):
+def _gather(input: Tensor, index: Tensor, dim, wraps=False):
     shape = index.aval.shape
     if not index.aval.size:
         return nothing_of(input, shape)
@@ -96,22 +95,20 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     if index._aval.size:
         _check_gathered(shape or (1,), index._aval.shape or (1,), d)
         _bounds.check(index, shape[d] if shape else 1, d, "gather", error=RuntimeError)
-    return _finish("gather", _gather(input, index, d, False), out)
+    return _finish("gather", _gather(input, index, d), out)
 
 
 @gather.simply(int, Tensor)
 def _gathered_inside(input, dim, index) -> Tensor | None:
     """Of indices that were looked at before."""
-    a, b = input._value.aval, index._value.aval
-    n = len(a.shape)
-    if not -n <= dim < n or not b.size or b.dtype != dt.int64 or not _bounds.is_inside(index, a.shape[dim]):
+    shape = input._value.aval.shape
+    n = len(shape)
+    if not -n <= dim < n or not _bounds.is_inside(index, shape[dim]):
         return None
-    dim %= n
-    _check_gathered(a.shape, b.shape, dim)
-    return _gather.compute([input, index, dim, False])
+    run = _gather.runs.get((type(input), Tensor, int))  # what it knows was looked at
+    return None if run is None else run(input, index, dim % n)
 
 
-@functools.lru_cache(1024)
 def _check_gathered(shape: tuple, wanted: tuple, d: int):
     """RuntimeError if an index of the shape `wanted` does not fit."""
     if len(shape) != len(wanted):

@@ -41,7 +41,7 @@ from ...views.cells import (
     make_view,
     put,
 )
-from ...views.memory_order import preserved, taken
+from ...views.memory_order import preserved, rows_taken, taken
 from ...views.overlap import refuse_partial, refuse_shared, writes_itself
 from ...views.parts import cut
 from ...views.seen import MOST, remember, see_again, units_of
@@ -73,6 +73,7 @@ WRONG_DTYPE = "tensors used as indices must be long, int, byte or bool tensors"
 NOT_TOGETHER = "shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
 BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 MASKS = (dt.bool_, dt.uint8)
+FIRST = (0,)  # dimension
 
 # ---- what an index says --------------------------------------------------------------------------
 
@@ -406,6 +407,12 @@ def _index(input: Tensor, indices: Tensors, dims):
     return gathered(input, indices, dims, _place(dims), "clip")
 
 
+@torch_op(layout=rows_taken, devices="any", node="index")
+def _rows(input: Tensor, indices: Tensor):
+    """The same at one integer index tensor along the first dimension."""
+    return _index.fun(input, [indices], FIRST)
+
+
 @torch_op(autocast={"cuda": "widest"}, layout=preserved, devices="any")
 def _index_put(input: Tensor, values: Tensor, indices: Tensors, dims, accumulate):
     """The input with values set, or added, at integer index tensors along some dimensions."""
@@ -475,7 +482,8 @@ def getitem(self, index):
     if not (active.plain and self.__class__ in PLAIN):
         return _getitem(self, index)
     if index.__class__ in PLAIN and index._value.aval.shape:
-        return _getitem(self, index)
+        made = _rows_again(self, index)
+        return _getitem(self, index) if made is None else made
     a = self._value.aval
     if index.__class__ is int and a.shape and a.shape[0] <= STATIC_ENDS:
         plain, ints = index, ()  # what at_sight says: 0.1 us less
@@ -488,6 +496,16 @@ def getitem(self, index):
         if known is None and plain is not None:
             remember(_seen, (a, plain), self, made, ints)
     return made
+
+
+def _rows_again(x, index) -> Tensor | None:
+    """x[index] by a tensor that was looked at before, if its like was seen."""
+    shape = x._value.aval.shape
+    run = _rows.runs.get((type(x), type(index))) if shape and _bounds.is_inside(index, shape[0], True) else None
+    try:
+        return None if run is None else run(x, index)
+    except Exception:  # said by the way of all calls
+        return None
 
 
 def _getitem(self, index):
@@ -514,9 +532,6 @@ def _getitem(self, index):
         raise
 
 
-FIRST = (0,)  # dimension
-
-
 def _taken(self, index) -> Tensor | None:
     """x[index] for tensors alone, while nothing is active: integers along the first dimensions, or one mask. None for
     others, and where it takes a closer look."""
@@ -524,7 +539,7 @@ def _taken(self, index) -> Tensor | None:
     if index.__class__ in PLAIN and shape and _bounds.is_inside(index, shape[0], True):
         b = index._value.aval
         if b.shape and b.dtype is dt.int64:
-            return _index.compute([self, [index], FIRST])
+            return _rows.compute([self, index])
     indices = [index] if index.__class__ in PLAIN else list(index) if index.__class__ is tuple else ()
     if not 0 < len(indices) <= len(shape):
         return None
@@ -533,7 +548,7 @@ def _taken(self, index) -> Tensor | None:
             return _where_true(self, index) if index.__class__ in PLAIN else None
     dims = tuple(range(len(indices)))
     check_indices(self, dims, indices, "x[...]")
-    return _index.compute([self, indices, dims])
+    return _rows.compute([self, *indices]) if len(dims) == 1 else _index.compute([self, indices, dims])
 
 
 def _where_true(self, mask: Tensor) -> Tensor | None:

@@ -13,11 +13,12 @@ from ....kernels.reductions import softmax as softmax_of
 from ....kernels.subgradients import magnitude
 from ....kernels.values import Derived, along, aval_of, derived, full_like, iota_along, like, mean, spread, total, wide
 from ...dispatch import bounds as _bounds
-from ...dispatch.op import torch_op
+from ...dispatch.op import PLAIN, torch_op
+from ...dispatch.paths import classes_of
 from ...dispatch.slots import MaybeTensor
 from ...dispatch.traits import CANNOT_CAST
 from ...tape.node_names import loss_node
-from ...tensors.active import overridable
+from ...tensors.active import active, overridable
 from ...tensors.base import Tensor
 from ...tensors.promotion import promote
 from ..linalg.matmul import linear
@@ -294,6 +295,10 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     >>> nn.functional.nll_loss(torch.tensor([[-1., -2.]]), torch.tensor([1]))
     tensor(2.)
     """
+    if size_average is None and reduce is None and active.plain:
+        loss = _nll_inside(input, target, weight, ignore_index, reduction)
+        if loss is not None:
+            return loss
     reduction = legacy_reduction(size_average, reduce, reduction)
     if not input.ndim:
         raise ValueError("Expected 1 or more dimensions (got 0)")
@@ -302,18 +307,27 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     return loss
 
 
+def _nll_inside(input, target, *given) -> Tensor | None:
+    """The loss of targets that were looked at before, if its like was seen."""
+    if input.__class__ not in PLAIN or target.__class__ not in PLAIN:
+        return None
+    shape = input._value.aval.shape
+    if not shape or not _bounds.is_inside(target, shape[1 if len(shape) > 1 else 0], False, given[1]):
+        return None
+    run = _nll_loss.runs.get(classes_of((input, target, *given)))
+    try:
+        return None if run is None else run(input, target, *given)
+    except Exception:  # said by the way of all calls
+        return None
+
+
 def check_targets(input, target, ignore_index: int, name: str, loss):
     """IndexError, perhaps later, for class indices that are none; input and target fit."""
     shape = input._aval.shape
-    _bounds.check(
-        target,
-        shape[0 if len(shape) == 1 else 1],
-        1,
-        name,
-        message="Target {index} is out of bounds.",
-        ignore=ignore_index,
-        result=loss,
-    )
+    n = shape[0 if len(shape) == 1 else 1]
+    if _bounds.is_inside(target, n, False, ignore_index):  # which they mostly are (0.1 us)
+        return
+    _bounds.check(target, n, 1, name, message="Target {index} is out of bounds.", ignore=ignore_index, result=loss)
 
 
 def _cross_entropy_node(a):

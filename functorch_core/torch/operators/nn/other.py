@@ -25,7 +25,7 @@ from ....kernels.values import (
 )
 from ...dispatch import bounds as _bounds
 from ...dispatch.inplace import inplace as in_place
-from ...dispatch.op import composite, torch_op
+from ...dispatch.op import Looking, composite, torch_op
 from ...dispatch.slots import MaybeTensor, Number
 from ...tape.meta import NO_ITEM, is_meta, is_readable
 from ...tape.modes import no_grad
@@ -321,7 +321,7 @@ def along_first(x, shape):
     return p.broadcast_in_dim(x, shape=shape, dims=tuple(range(aval_of(x).ndim)))
 
 
-@composite(name="embedding", method=False)
+@composite(kind=Looking, name="embedding", method=False)
 def torch_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     """Rows of weight at indices; with `sparse`, the gradient by the weight is a sparse tensor.
 
@@ -337,6 +337,16 @@ def torch_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, s
     rows = _embedding(weight, indices, padding_idx, scale_grad_by_freq)
     _bounds.check(indices, weight._aval.shape[0], 0, "embedding", message=_bounds.IN_SELF, result=rows)
     return rows
+
+
+@torch_embedding.simply(Tensor, int, bool, bool)
+def _embedded_inside(weight, indices, padding_idx, scale_grad_by_freq, sparse) -> Tensor | None:
+    """Of indices that were looked at before."""
+    shape = weight._value.aval.shape
+    if sparse or len(shape) != 2 or not _bounds.is_inside(indices, shape[0]):
+        return None
+    run = _embedding.runs.get((type(weight), type(indices), int, bool))
+    return None if run is None else run(weight, indices, padding_idx, scale_grad_by_freq)
 
 
 @torch_op(devices="any")

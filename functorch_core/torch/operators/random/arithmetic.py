@@ -53,6 +53,8 @@ def cast(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def affine(values: np.ndarray, scale: float, offset: float) -> np.ndarray:
     """`values * scale + offset` rounded once, as the kernels' fused multiply-add; float32/64."""
+    if scale == 1.0 and offset == 0.0:
+        return values
     dtype = values.dtype
     scale, offset = dtype.type(scale), dtype.type(offset)
     if offset == 0:

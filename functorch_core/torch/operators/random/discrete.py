@@ -23,8 +23,7 @@ def bernoulli(gen: Mt19937Generator, size, dtype, p) -> np.ndarray:
     """
     dtype = require_dtype("bernoulli", dtype, _BERNOULLI_TYPES)
     n = numel(size)
-    low, high = (p.min(), p.max()) if n and isinstance(p, np.ndarray) else (p, p)
-    if n and not (0 <= low and high <= 1):
+    if n and not _are_probabilities(p):
         what = "p_in >= 0 && p_in <= 1 to be true, but got false."
         raise RuntimeError(
             f"Expected {what}"
@@ -38,6 +37,14 @@ def bernoulli(gen: Mt19937Generator, size, dtype, p) -> np.ndarray:
         uniforms = gen.uniform_float32(n)
         p = p.astype(np.float32, copy=False)
     return (uniforms.reshape(size) < p).astype(dtype, copy=False)
+
+
+def _are_probabilities(p) -> bool:
+    if not isinstance(p, np.ndarray):
+        return 0 <= p <= 1
+    if p.size <= FEW:
+        return all([0 <= x <= 1 for x in p.reshape(-1).tolist()])
+    return bool(0 <= p.min() and p.max() <= 1)
 
 
 def dropout_mask(gen: Mt19937Generator, size, p: float) -> np.ndarray:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import os
 import secrets
+import threading
 from contextlib import contextmanager
 
 import numpy as np
@@ -13,12 +15,14 @@ from .normals_ahead import Ahead
 DEFAULT_SEED = 67280421310721  # what torch.Generator() starts from
 
 _N = 624  # words of Mersenne Twister state
+_FEW, _PATIENCE = 64, 8  # uniforms that are drawn ahead after so many draws of few in turn
 _BLOCK = 1 << 15  # draws per pass: the temporaries of a pass (256 KiB) stay in the L2 cache
 # Arrays without dimensions: with NumPy's scalars an operation takes 0.4 us, with these 0.2.
 _ULP24 = np.array(2.0**-24, np.float32)
 _MASK24 = np.array((1 << 24) - 1, np.uint64)
 _MASK21 = np.array((1 << 21) - 1, np.uint64)
 _SHIFT32 = np.array(32, np.uint64)
+_NO_WORDS, _NO_FLOATS = np.zeros(0, np.uint64), np.zeros(0, np.float32)
 _INT64, _FLOAT32 = np.dtype(np.int64), np.dtype(np.float32)
 
 # The bytes of torch.Generator.get_state(). `left` counts down to the next twist, `next` is the
@@ -43,11 +47,18 @@ _STATE = np.dtype(
 )
 
 
+_lock = threading.Lock()  # of those who draw ahead, or what was
+os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
+
+
 class Mt19937Generator:
     """A Mersenne Twister that draws, seeds and serializes exactly as `torch.Generator()`.
 
     `next_normal` is the second sample of the last Box-Muller pair that the serial normal path
     has not handed out yet; None where there is none.
+
+    Few uniforms at a time are most of all calls of NumPy. So after some such draws the words up to the next twist are
+    drawn and made floats at once; which of them were read says where the stream is.
     """
 
     def __init__(self, seed: int = DEFAULT_SEED):
@@ -89,7 +100,7 @@ class Mt19937Generator:
         """The state as uint8 (5056,), byte for byte what `torch.Generator.get_state` gives."""
         state = np.zeros((), _STATE)
         bits = self._bits.state["state"]
-        position = bits["pos"]
+        position = bits["pos"] - self._unread()
         state["words"] = bits["key"]
         state["seed"] = self._seed
         state["seeded"] = 1
@@ -126,6 +137,8 @@ class Mt19937Generator:
         self._next_float_normal = float(fields["float_normal"]) if fields["float_normal_is_valid"] else None
 
     def _set_words(self, words: np.ndarray, position: int) -> None:
+        self._forget_ahead()
+        self._position = position  # in the words, which are made anew behind the last
         self._bits.state = {"bit_generator": "MT19937", "state": {"key": words, "pos": position}}
 
     # ---- draws -------------------------------------------------------------------------------
@@ -134,7 +147,15 @@ class Mt19937Generator:
         """The next `n` outputs of 32 bits, as uint64 (n,)."""
         if n:
             self._untouched = False
-        return self._bits.random_raw(n)
+        if self._next < self._ready:
+            return self._from_ahead(n)
+        self._turns = 0
+        return self._raw(n)
+
+    def _raw(self, n: int, output: bool = True) -> np.ndarray:
+        if n:
+            self._position = (self._position + n - 1) % _N + 1
+        return self._bits.random_raw(n, output=output)
 
     def random64(self, n: int) -> np.ndarray:
         """`n` outputs of 64 bits, uint64 (n,): each takes two of 32 bits, the high one first."""
@@ -143,16 +164,20 @@ class Mt19937Generator:
 
     def uniform_float32(self, n: int) -> np.ndarray:
         """Standard uniforms, float32 (n,): the low 24 bits of an output of 32 bits."""
-        return _drawn(n, np.float32, self._float32_block)
+        if n > _FEW:
+            return _drawn(n, np.float32, self._float32_block)
+        start, floats = self._next, self._floats
+        end = start + n
+        if end > self._ready:
+            return self._few_float32(n)
+        self._next = end  # no call since it was read: no other thread reads the same
+        return floats[start:end].copy()
 
     def uniform_float64(self, n: int) -> np.ndarray:
         """Standard uniforms, float64 (n,): the low 53 bits of an output of 64 bits."""
         return _drawn(n, np.float64, self._float64_block)
 
     def _float32_block(self, n: int) -> np.ndarray:
-        if n == 1:  # 1 us for 4
-            self._untouched = False
-            return np.array([(self._bits.random_raw() & 0xFFFFFF) * 2.0**-24], np.float32)
         return self.float32_of(self.random32(n))
 
     @staticmethod
@@ -172,6 +197,61 @@ class Mt19937Generator:
         values = bits.view(np.int64).astype(np.float64)
         values *= 2.0**-53
         return values
+
+    # ---- draws ahead -------------------------------------------------------------------------
+
+    def _forget_ahead(self) -> None:
+        # The words drawn ahead, the floats they stand for, how many there are, and the first that was not read. Then
+        # how many draws of few came in turn.
+        self._words, self._floats = _NO_WORDS, _NO_FLOATS
+        self._next = self._ready = self._turns = 0
+
+    def _unread(self) -> int:
+        return self._ready - self._next
+
+    def _few_float32(self, n: int) -> np.ndarray:
+        """Uniforms that were not all drawn ahead."""
+        self._untouched = False
+        with _lock:
+            start, self._next = self._next, self._ready
+            rest = self._floats[start:]
+            if rest.size >= n:  # another thread has drawn them meanwhile
+                self._next = start + n
+                return rest[:n].copy()
+            self._turns += 1
+            if self._turns > _PATIENCE:
+                words = _N - self._position or _N
+                if words + rest.size >= n:
+                    drawn = self._raw(words)
+                    floats, last = self.float32_of(drawn.copy()), n - rest.size
+                    self._words, self._floats, self._ready, self._next = drawn, floats, words, last
+                    return np.concatenate([rest, floats[:last]])
+            return np.concatenate([rest, self.float32_of(self._raw(n - rest.size))])
+
+    def _from_ahead(self, n: int) -> np.ndarray:
+        """Outputs of which some were drawn ahead."""
+        with _lock:
+            start = self._next
+            self._next = start + n if start + n <= self._ready else self._ready
+            words = self._words[start : self._next].copy()
+            if words.size == n:
+                return words
+            return np.concatenate([words, self._raw(n - words.size)])
+
+    def state_of_bits(self) -> dict:
+        """The state of the bit generator, which is set back to what was read."""
+        with _lock:
+            state = self._bits.state
+            if self._unread():
+                state["state"]["pos"] -= self._unread()
+                self.go_on_from(state)
+            self._forget_ahead()
+            return state
+
+    def go_on_from(self, state: dict, n: int = 0) -> None:
+        """Go on `n` words behind a state of the bit generator."""
+        self._bits.state, self._position = state, state["state"]["pos"]
+        self._raw(n, output=False)
 
     @contextmanager
     def uniform_reader(self, expected: int):
@@ -198,15 +278,13 @@ class _UniformReader:
 
     def read(self) -> float:
         if not self._unread:
-            self._before = self._generator._bits.state
+            self._before = self._generator.state_of_bits()
             self._unread = self._generator.uniform_float64(self._block)[::-1].tolist()
         return self._unread.pop()
 
     def give_back(self) -> None:
         if self._unread:
-            bits = self._generator._bits
-            bits.state = self._before
-            bits.random_raw(2 * (self._block - len(self._unread)), output=False)
+            self._generator.go_on_from(self._before, 2 * (self._block - len(self._unread)))
 
 
 def _drawn(n: int, dtype, draw_block) -> np.ndarray:

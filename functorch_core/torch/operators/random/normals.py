@@ -11,6 +11,8 @@ from .arithmetic import COMPLEX_TYPES, FLOAT_TYPES, affine, cast, libm, numel, o
 from .box_muller import box_muller_float32
 from .generator import Mt19937Generator
 
+_FLOAT32 = np.dtype(np.float32)
+_WIDE = (_FLOAT32, np.dtype(np.float64))
 FEW = 6  # pairs that Python computes, 0.7 us each
 _BLOCK = 1 << 14  # samples per pass, a multiple of 16; the float64 temporaries are 64 KiB each
 
@@ -75,17 +77,12 @@ def serial_normals(gen: Mt19937Generator, n: int, mean: float = 0.0, std: float 
 
     Always exact, because the cached half is part of the generator's state.
     """
+    if _pairs(gen, n) <= FEW:
+        return affine(np.array(_few_normals(gen, n), np.float64), std, mean)
     values = np.empty(n)
-    cached = 0
-    if n and gen.next_normal is not None:
+    pairs, cached = _pairs(gen, n), 0
+    if gen.next_normal is not None:
         values[0], gen.next_normal, cached = gen.next_normal, None, 1
-    pairs = (n - cached + 1) // 2
-    if 0 < pairs <= FEW:
-        drawn = _few_pairs(gen, pairs)
-        values[cached:] = drawn[: n - cached]
-        if len(drawn) > n - cached:
-            gen.next_normal = drawn[-1]
-        return affine(values, std, mean)
     uniforms = gen.uniform_float64(2 * pairs)
     radius = np.sqrt(-2.0 * libm(math.log1p, -uniforms[1::2]))
     theta = (2.0 * math.pi) * uniforms[0::2]
@@ -96,6 +93,23 @@ def serial_normals(gen: Mt19937Generator, n: int, mean: float = 0.0, std: float 
     if drawn.size > n - cached:
         gen.next_normal = float(drawn[-1])
     return affine(values, std, mean)
+
+
+def _pairs(gen: Mt19937Generator, n: int) -> int:
+    """How many pairs `n` normals need besides what is cached."""
+    return (n - (gen.next_normal is not None) + 1) // 2
+
+
+def _few_normals(gen: Mt19937Generator, n: int) -> list[float]:
+    """Standard normals as Python's numbers."""
+    values: list[float] = []
+    if n and gen.next_normal is not None:
+        values, gen.next_normal = [gen.next_normal], None
+    if n > len(values):
+        values += _few_pairs(gen, (n - len(values) + 1) // 2)
+    if len(values) > n:
+        gen.next_normal = values.pop()
+    return values
 
 
 def _few_pairs(gen: Mt19937Generator, pairs: int) -> list[float]:
@@ -110,8 +124,14 @@ def _few_pairs(gen: Mt19937Generator, pairs: int) -> list[float]:
 
 
 def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float, serial: bool) -> np.ndarray:
+    if dtype in _WIDE and mean == 0.0 and std == 1.0 and (n < 16 or serial) and _pairs(gen, n) <= FEW:
+        return np.array(_few_normals(gen, n), dtype)
     if n < 16 or serial:
         return cast(serial_normals(gen, n, mean, std), dtype)
+    if dtype is _FLOAT32 and n <= normals_ahead.MOST and not n % 16:
+        values = gen.ahead.normals(gen, gen.uniform_float32(n), _by_16)
+        made = affine(values, std, mean)
+        return values.copy() if made is values else made
     compute = opmath(dtype)
     out = np.empty(n, dtype)
     whole = n - n % 16

@@ -49,5 +49,5 @@ class Ahead:
         scratch = self._scratch
         if scratch is None:
             scratch = self._scratch = np.random.MT19937(0)
-        scratch.state = generator._bits.state
+        scratch.state = generator.state_of_bits()
         return generator.float32_of(scratch.random_raw(n))

@@ -12,7 +12,7 @@ from ....array.array import Array
 from ....core import dtypes as dt
 from ....core.aval import Aval
 from ....core.warn import warn
-from ....engine.recorder import record
+from ....engine.recorder import record_nothing
 from ....engine.signatures import bounded
 from ...dispatch.devices import place, resolve, same
 from ...dispatch.op import Looking, composite, torch_op
@@ -102,9 +102,12 @@ def clone(input, *, memory_format=_types.preserve_format):
 
 @clone.simply()
 def _cloned(x) -> Tensor | None:
-    if x._ge is None or not _has_usual_strides(x) or active.marks_inference:
+    if x._ge is None or x._strides is not None or active.marks_inference:
         return None
-    return _clone.compute([x])
+    if x._view is not None and not _has_usual_strides(x):
+        return None
+    run = _clone.runs.get(type(x))
+    return None if run is None else run(x)
 
 
 def _is_dense(x: Tensor) -> bool:
@@ -166,7 +169,10 @@ def _in_numpy_dtype(x: Tensor, dtype: np.dtype) -> Tensor | None:
     found = x._value.aval.dtype
     if found is dtype:
         return x
-    return None if found in dt.COMPLEX or not _has_usual_strides(x) else _to_copy.compute([x, dtype])
+    if found in dt.COMPLEX or x._strides is not None or x._view is not None and not _has_usual_strides(x):
+        return None
+    run = _to_copy.runs.get((type(x), type(dtype)))
+    return None if run is None else run(x, dtype)
 
 
 def _to_arguments(args, device, dtype):
@@ -485,7 +491,7 @@ def _zeroed(x) -> Tensor | None:
     if op is None:
         op, _ = _zero._found([None, a.shape, a.dtype])
         remember(_zeros, a, op)
-    overwrite(x, record(op.unit, (), 3))
+    overwrite(x, record_nothing(op.unit))
     return x
 
 

@@ -9,13 +9,16 @@ import numpy as np
 
 from .... import primitives as p
 from ....core import dtypes as dt
+from ....core.trace import open_traces
 from ....core.warn import warn
+from ....engine.recorder import record_nothing
 from ...dispatch.devices import resolve
-from ...dispatch.factory import Factory, LikeFactory, recorded, units_of_recorded
-from ...dispatch.op import composite, torch_op, write_out
+from ...dispatch.factory import Factory, LikeFactory, NumberFactory, copied, kept, recorded, units_of_recorded
+from ...dispatch.op import Looking, composite, torch_op, write_out
 from ...dispatch.slots import Number, Operand, is_number
 from ...dispatch.traits import Out
 from ...levels.levels import batched_like
+from ...tape.apply import without_history
 from ...tape.meta import NO_COPY, is_meta
 from ...tensors import types as _types
 from ...tensors.base import Tensor
@@ -23,18 +26,11 @@ from ...tensors.promotion import broadcast, cast, check_held, promote_dtypes, sc
 from ...tensors.types import scalar_name
 from ...views.cells import contiguous_strides, layout_of
 from ...views.memory_order import channels_last_strides, dense_strides, with_strides
-from .data import array_of, cast_array, data_dtype, fill_number, finish_later, legacy, require_grad, tensor, unspecified
+from .data import cast_array, data_dtype, finish_later, legacy, require_grad, tensor, unspecified
+from .filled import RECORD_LIMIT, check_size, constant_at, constants, filled
 
-# Up to so many elements a factory's zeros and ones are recorded: in a program they cost nothing, where 2 million ones
-# as the gradient that a backward pass starts from are written by NumPy and copied to the device first (relu and its
-# gradient of 64 x 128 x 128: 0.81 ms, 0.16 if they are recorded). Beyond, memory is asked for where the call stands.
-RECORD_LIMIT = 1 << 24
-COUNT_LIMIT = 1 << 16  # the same of arange
-MUCH, MOST = 1 << 20, 1 << 28  # between these so are other numbers
-
-# Numbers of these classes and between these sizes fit the dtype, whatever they are: nothing of them is checked.
-PLAIN = {dt.float32: {float, int}, dt.float64: {float, int}, dt.int64: {int}, dt.int32: {int}}
-TINY, HUGE = 1e-30, 2**31
+COUNT_LIMIT = 1 << 16  # elements up to which arange is recorded
+INTS = frozenset({int})
 
 MISCOUNTED = (
     "The number of elements in the out tensor of shape {shape} is {n} which does not match the computed number of "
@@ -106,50 +102,6 @@ def spread(name: str, args: tuple, size) -> tuple[int, ...]:
     return size_of(name, args)
 
 
-def filled(shape: tuple, fill, dtype: np.dtype, device=None, requires_grad: bool = False) -> Tensor:
-    """A tensor of one repeated number."""
-    where = resolve(device)
-    if where.type == "cpu" and math.prod(shape) <= RECORD_LIMIT and fill in (0, 1) and fill.__class__ is not complex:
-        made = _constant.compute([shape, fill, dtype])
-    else:
-        check_size(shape, dtype.itemsize)
-        if where.type == "cpu" and dtype in dt.FLOATING and fill and MUCH < math.prod(shape) <= MOST:
-            made = _repeated(fill_value(fill, dtype).item(), tuple(shape), dtype)
-        else:
-            made = finish_later(lambda: np.full(shape, fill_value(fill, dtype), dtype), shape, dtype, where)
-    return require_grad(made) if requires_grad else made
-
-
-def check_size(shape: tuple[int, ...], itemsize: int):
-    """RuntimeError for a shape whose bytes or strides no 64 bits count."""
-    elements = math.prod(shape)
-    if elements * itemsize >= 2**63:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
-    if not elements and math.prod([max(n, 1) for n in shape[1:]]) >= 2**63:
-        raise RuntimeError("Stride calculation overflowed")
-
-
-def fill_value(fill, dtype: np.dtype):
-    """A number as an element of this dtype; errors where it does not fit."""
-    if fill.__class__ in PLAIN.get(dtype, ()) and TINY < abs(fill) < HUGE:
-        return dtype.type(fill)  # 0.3 us, not 5
-    if isinstance(fill, Tensor):
-        fill = fill.item()
-    return array_of(fill_number(fill, dtype), dtype)
-
-
-@torch_op
-def _constant(shape, fill, dtype):
-    """One repeated number, zero or one."""
-    return p.full(shape, fill, dtype)
-
-
-@torch_op
-def _repeated(fill: Number, shape, dtype):
-    """One repeated number, many times: it is mostly what `where` takes, and need not be in memory for that."""
-    return p.broadcast_in_dim(cast(fill, dtype), shape=shape, dims=())
-
-
 # ---- filled --------------------------------------------------------------------------------------
 
 
@@ -208,7 +160,7 @@ def _constant_as(fill: int | None, made: Tensor, args: tuple, kwargs: dict):
     """The op that makes a tensor like this one of one number, if a factory records it."""
     a = made._value.aval
     recorded_there = a.size <= RECORD_LIMIT and not made.requires_grad
-    return _constant._found([a.shape, fill, a.dtype]) if recorded_there and fill is not None else None
+    return (constant_at(a.shape, fill, a.dtype), ()) if recorded_there and fill is not None else None
 
 
 def check_unnamed(name: str, names):
@@ -434,7 +386,19 @@ def _new_filler(name: str, fill: int | None):
 
     >>> torch.tensor([7]).{name}(2, 1){result}
     """
-    return composite(method, name=name, function=False, sparse=not fill)
+    made = composite(method, kind=Looking, name=name, function=False, sparse=not fill)
+    for classes in ((tuple,), (_types.Size,), (int,), (int, int), (int, int, int)):
+        made.simply(*classes)(lambda x, *size: _new_again(x, size, fill))
+    return made
+
+
+def _new_again(x: Tensor, size: tuple, fill: int | None) -> Tensor | None:
+    """One number of a size and in a dtype that were seen before, where a tensor is."""
+    shape = size[0] if size[0].__class__ is not int else size
+    op = constants.get((shape, fill, x._value.aval.dtype))
+    if op is None or open_traces or x.device.type != "cpu" or not set(map(type, shape)) <= INTS:
+        return None
+    return without_history(record_nothing(op.unit))
 
 
 new_zeros, new_ones, new_empty = (_new_filler(f"new_{n}", f) for n, f in (("zeros", 0), ("ones", 1), ("empty", None)))
@@ -671,7 +635,11 @@ def _between(start, end, steps: int, dtype: np.dtype) -> np.ndarray:
     return cast_array(values, dtype)
 
 
-@composite(method=False, out=Out(kernel=("linspace_cpu", dt.ALL - {dt.bool_}), single=True, silent=True, counted=True))
+@composite(
+    kind=NumberFactory,
+    method=False,
+    out=Out(kernel=("linspace_cpu", dt.ALL - {dt.bool_}), single=True, silent=True, counted=True),
+)
 def linspace(
     start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
@@ -689,6 +657,9 @@ def linspace(
         check_held(d, _python(x))
     made = finish_later(lambda: _between(_python(start), _python(end), n, d), (n,), d, device, requires_grad)
     return write_out("linspace", out, made)
+
+
+linspace.known_by(kept, copied)
 
 
 def _batched(*ends) -> bool:
@@ -739,7 +710,11 @@ def _check_complex(name: str, dtype: np.dtype, *ends):
             )
 
 
-@composite(method=False, out=Out(kernel=("logspace_cpu", dt.ALL - {dt.bool_}), single=True, silent=True, counted=True))
+@composite(
+    kind=NumberFactory,
+    method=False,
+    out=Out(kernel=("logspace_cpu", dt.ALL - {dt.bool_}), single=True, silent=True, counted=True),
+)
 def logspace(
     start,
     end,
@@ -767,6 +742,9 @@ def logspace(
     return write_out("logspace", out, made)
 
 
+logspace.known_by(kept, copied)
+
+
 def _powers(start, end, n: int, base, dtype: np.dtype) -> np.ndarray:
     wide = dt.complex128 if dtype in dt.COMPLEX else dt.float64
     with np.errstate(all="ignore"):
@@ -780,7 +758,7 @@ def _powers(start, end, n: int, base, dtype: np.dtype) -> np.ndarray:
 # ---- matrices and complex numbers ----------------------------------------------------------------
 
 
-@composite(method=False, out=Out(single=True, silent=True, overlapping=True))
+@composite(kind=Factory, method=False, out=Out(single=True, silent=True, overlapping=True))
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """The identity matrix of n rows and m columns (n, by default).
 
@@ -795,6 +773,9 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
     made = finish_later(lambda: np.eye(rows, cols).astype(d), (rows, cols), d, device, requires_grad)
     return write_out("eye", out, made)
+
+
+eye.known_by(kept, copied)
 
 
 @torch_op(
