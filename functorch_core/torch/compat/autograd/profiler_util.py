@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 ONE_BY_ONE = (
     "Operators were computed one by one while they were measured; without a profiler they run together, as compiled "
-    "programs, and take less time in all. What an operator is made of in PyTorch is part of it here."
+    "programs, and take less time in all. Times and memory of what an operator is made of are shares of its own."
 )
 UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 MAGNITUDES = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
