@@ -368,7 +368,7 @@ def trace_of(events) -> dict:
     >>> with torch.profiler.profile() as prof:
     ...   y = torch.ones(2).sin()
     >>> [event["name"] for event in trace_of(prof.events())["traceEvents"]]
-    ['aten::ones', 'aten::sin']
+    ['aten::ones', 'aten::empty', 'aten::fill_', 'aten::sin']
     """
     process = os.getpid()
     listed = [
