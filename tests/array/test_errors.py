@@ -573,7 +573,7 @@ def test_notebooks_hide_frames_too(tmp_path):
 
 
 def test_notebooks_hide_frames_of_an_interrupt(tmp_path):
-    """The stop button while the library waits: what is told ends at the user's line, and values are there afterwards."""
+    """The stop button inside of a call: what is told ends at the user's line, and values are there afterwards."""
     interrupted = """
 import signal
 x = fc.arange(3.0)
