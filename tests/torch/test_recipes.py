@@ -73,6 +73,14 @@ def test_profile_a_model():
         assert table == full and len(table) >= 5
 
 
+def test_find_what_is_slow():
+    (lines, ours), (expected, theirs) = (tables(output("find_what_is_slow", mine)) for mine in (True, False))
+    assert lines == expected and len(lines) > 15
+    for table, full in zip(ours, theirs, strict=True):  # the memory of what is marked includes what others gave back
+        table.pop(("[memory]", ""), None), full.pop(("[memory]", ""), None)
+        assert {key: cells[-1] for key, cells in table.items()} == {key: cells[-1] for key, cells in full.items()}
+
+
 def test_time_statements():
     ours, theirs = (without_times(output("time_statements", mine)) for mine in (True, False))
     assert ours == theirs and "1 threads: -" in ours

@@ -512,7 +512,7 @@ def linalg_vector_norm(a, x, ord=2, dim=None, keepdim=False, *, dtype=None):
 
 def resolved(a: Sketch, made: Part, *operands: Part) -> Part:
     """PyTorch asks for the conjugates of the operands that it hands to BLAS as they lie, and of one more."""
-    for x in (made, *[x for x in operands if x.ordered]):
+    for x in (made, *[x for x in reversed(operands) if x.ordered]):  # BLAS takes the second first
         a.resolve_conj(x)
     return made
 
