@@ -164,7 +164,7 @@ class Sketch:
         rule = rule_of(name.removeprefix("aten::"))
         if rule is not None:
             self.result, self.changed = self.of(result), not args or result is not args[0]
-            rule(self, *map(self.of, args), **{key: self.of(x) for key, x in kwargs.items()})
+            rule(self, *map(self.of, args), **{NUMPYS.get(key, key): self.of(x) for key, x in kwargs.items()})
 
     def node(self, name: str, node, grads: Sequence, before=None):
         """Write down what a node of a backward pass was made of: `before` is the leaf's gradient before."""
@@ -299,10 +299,13 @@ def rule_of(name: str) -> Rule | None:
     return RULES.get(name) or (RULES.get(name[:-1]) if name.endswith("_") else None)
 
 
+NUMPYS = {"axis": "dim", "keepdims": "keepdim"}  # names of arguments
+
+
 def fits(rule: Rule, args: Sequence, kwargs: dict) -> bool:
     """Whether a rule knows these arguments."""
     try:
-        _signature(rule).bind(None, *args, **kwargs)
+        _signature(rule).bind(None, *args, **{NUMPYS.get(key, key): x for key, x in kwargs.items()})
     except TypeError:
         return False
     return True
