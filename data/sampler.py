@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar
 
 from ..torch import Generator, as_tensor, empty, multinomial, randint, randperm
+from ..torch.tensors.active import active
 from ..torch.tensors.types import float64, int64
 
 __all__ = [
@@ -91,7 +92,8 @@ class RandomSampler(Sampler[int]):
             return
         for _ in range(self.num_samples // n):
             yield from randperm(n, generator=generator).tolist()
-        if self.num_samples % n or self.generator is not None:  # else nobody sees what it draws
+        seen = self.generator is not None or active.observer is not None
+        if self.num_samples % n or seen:  # else nobody sees what it draws
             yield from randperm(n, generator=generator).tolist()[: self.num_samples % n]
 
     def _with_replacement(self, n: int, generator) -> Iterator[int]:

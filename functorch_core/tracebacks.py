@@ -72,4 +72,4 @@ def install():
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is not None:
-        shell.set_custom_exc((Exception,), _in_notebook)
+        shell.set_custom_exc((Exception, KeyboardInterrupt), _in_notebook)

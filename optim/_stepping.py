@@ -94,6 +94,15 @@ class AlgorithmOptimizer(Optimizer):
         elif params:
             self._step_params(params, group)
 
+    def _operators(self, sketch):
+        if self.on_wrappers is None or any([g.get("foreach") or g.get("fused") for g in self.param_groups]):
+            return
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p._grad is not None and not p._grad.is_sparse:
+                    state = {name: sketch.of(x) for name, x in self.state.get(p, {}).items()}
+                    sketch.followed(self.on_wrappers, sketch.of(p), sketch.of(p._grad), state, group)
+
     def _step_params(self, params: list[Tensor], group: dict):
         if group.get("fused"):
             check_fused_params(params)

@@ -38,7 +38,6 @@ def adam(p: Tensor, grad: Tensor, state: dict, group: dict):
         names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if group["amsgrad"] else 2]
         state.update({name: torch.zeros_like(p) for name in names})
     state["step"] += 1
-    step = state["step"].item()
     if group["maximize"]:
         grad = -grad
     if decay and group["decoupled_weight_decay"]:
@@ -48,6 +47,7 @@ def adam(p: Tensor, grad: Tensor, state: dict, group: dict):
     mean, square = state["exp_avg"], state["exp_avg_sq"]
     mean.lerp_(grad, 1 - first)
     square.mul_(second).addcmul_(grad, grad, value=1 - second)
+    step = state["step"].item()
     if group["amsgrad"]:
         most = state["max_exp_avg_sq"]
         square = torch.maximum(most, square, out=most)

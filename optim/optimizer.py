@@ -95,7 +95,8 @@ def _with_hooks(step: Callable) -> Callable:
     def hooked_step(*args, **kwargs):
         self = args[0]
         if active.observer is not None:
-            with active.observer.range(f"Optimizer.step#{type(self).__name__}.step", is_user_annotation=True):
+            name = f"Optimizer.step#{type(self).__name__}.step"
+            with active.observer.range(name, is_user_annotation=True, parts=self._operators):
                 return run(self, args, kwargs)
         return run(self, args, kwargs)
 
@@ -207,6 +208,9 @@ class Optimizer:
     def step(self, closure: Callable | None = None):
         """Update the parameters once. `closure` computes the loss anew and returns it."""
         raise NotImplementedError
+
+    def _operators(self, sketch):
+        """What PyTorch calls in a step, called with the parts of a profile's sketch; nothing where it is not known."""
 
     # ---- hooks
 

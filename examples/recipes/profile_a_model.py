@@ -3,7 +3,7 @@
     python examples/recipes/profile_a_model.py                       with PyTorch
     python -m functorch_core examples/recipes/profile_a_model.py     with functorch-core
 
-Operators, calls, shapes and memory are the same; the times are not, and PyTorch lists what its operators are made of.
+Operators, calls, shapes and memory are the same; the times are not.
 """
 
 import json

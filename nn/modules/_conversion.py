@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ...torch.compat import __future__ as switches
 from ...torch.compat.utils import swap_tensors
 from ...torch.tape.modes import no_grad
+from ...torch.tensors.active import active
 from ..parameter import Parameter
 
 
@@ -18,6 +19,9 @@ def converted(param: Parameter, fn: Callable, place: str) -> Parameter:
     grad = param.grad
     with no_grad():
         new = fn(param)
+    if active.observer is not None:  # PyTorch asks for each whether its data can be exchanged
+        for _ in range(2):
+            active.observer.mentions("aten::_has_compatible_shallow_copy_type", param, new)
     if switches.get_swap_module_params_on_conversion() or (new is not param and new._device is not None):
         _swap(param, Parameter(new, param.requires_grad), place)
     elif new is not param or switches.get_overwrite_module_params_on_conversion():

@@ -552,7 +552,7 @@ import sys, traceback, types
 
 class Shell:
     def set_custom_exc(self, kinds, handler):
-        self.handler = handler
+        self.kinds, self.handler = kinds, handler
 
     def showtraceback(self, error, tb_offset=None):
         traceback.print_exception(*error)
@@ -570,6 +570,23 @@ except TypeError as error:
 def test_notebooks_hide_frames_too(tmp_path):
     error = run(tmp_path, NOTEBOOK).stderr
     assert error.count('  File "') == 1 and 'fc.sin("a")' in error
+
+
+def test_notebooks_hide_frames_of_an_interrupt(tmp_path):
+    """The stop button inside of a call: what is told ends at the user's line, and values are there afterwards."""
+    interrupted = """
+import signal
+x = fc.arange(3.0)
+try:
+    fc.vmap(lambda y: signal.raise_signal(signal.SIGINT))(x)
+except shell.kinds as error:
+    shell.handler(shell, type(error), error, error.__traceback__)
+print((x + 1).tolist())
+"""
+    ran = run(tmp_path, NOTEBOOK + interrupted)
+    told = ran.stderr.split("Traceback")[-1]
+    assert "KeyboardInterrupt" in told and "functorch_core/" not in told and "fc.vmap(lambda" in told
+    assert ran.stdout == "[1.0, 2.0, 3.0]\n"
 
 
 def test_all_frames_on_request(tmp_path):

@@ -704,7 +704,8 @@ def test_profiler():
         with torch.autograd.profiler.record_function("outer"):
             with torch.autograd.profiler.record_function("inner"):
                 torch.ones(3).sum()
-    assert [e.key for e in prof.key_averages()] == ["outer", "inner", "aten::ones", "aten::sum"]
+    operators = ["ones", "empty", "fill_", "sum", "as_strided"]
+    assert [e.key.removeprefix("aten::") for e in prof.key_averages()] == ["outer", "inner", *operators]
     assert "outer" in prof.key_averages().table(sort_by="cpu_time_total")
 
 

@@ -34,6 +34,11 @@ def test_operators_are_pytorchs(program):
     assert operators(torch, program) == operators(real, program)
 
 
+def outermost(profile) -> list[str]:
+    """The names of the events that are no part of others."""
+    return [e.key for e in profile.events() if e.cpu_parent is None]
+
+
 def step(lib):
     """A step of training under a profile: its profile."""
     model = lib.nn.Sequential(lib.nn.Flatten(), lib.nn.Linear(12, 4), lib.nn.ReLU(), lib.nn.Linear(4, 3))
@@ -50,8 +55,8 @@ def step(lib):
 
 def test_a_step_of_training():
     ours, theirs = ({e.key: e for e in step(lib).key_averages()} for lib in (torch, real))
-    # What operators and nodes are made of is part of them here; of the linear's transpose there is no node.
-    assert {name: e.count for name, e in ours.items()} == {name: theirs[name].count for name in ours}
+    ours.pop("[memory]", None), theirs.pop("[memory]", None)
+    assert {name: e.count for name, e in ours.items()} == {name: e.count for name, e in theirs.items()}
     assert {"aten::linear", "aten::cross_entropy_loss", "AddmmBackward0", "Optimizer.step#SGD.step"} < set(ours)
     assert sum(e.flops for e in ours.values()) >= 2 * 5 * (12 * 4 + 4 * 3)
     assert ours["aten::linear"].cpu_memory_usage == theirs["aten::linear"].cpu_memory_usage
@@ -96,13 +101,13 @@ def test_other_threads_are_not_collected():
         thread.start()
         thread.join()
         torch.ones(2).tan()
-    assert [e.key for e in profile.key_averages()] == ["aten::ones", "aten::tan"]
+    assert outermost(profile) == ["aten::ones", "aten::tan"]
 
 
 def test_an_error_inside_ends_the_profile():
     with pytest.raises(RuntimeError), torch.profiler.profile() as profile:
         torch.ones(2, 3) @ torch.ones(2, 3)
-    assert [e.key for e in profile.events()] == ["aten::ones", "aten::ones", "aten::matmul"]
+    assert outermost(profile) == ["aten::ones", "aten::ones", "aten::matmul"]
 
 
 def test_overriding_classes_go_on_overriding():
@@ -150,7 +155,7 @@ def test_traces_and_stacks_are_written(tmp_path):
             trace = json.load(file)
         found = {e["name"]: e for e in trace["traceEvents"]}
         assert found["part"]["cat"] == "user_annotation" and found["aten::sum"]["cat"] == "cpu_op"
-        assert found["aten::sum"]["args"]["Input Dims"] == [[2, 3]] and trace["who"] == "me"
+        assert found["aten::sum"]["args"]["Input Dims"] == [[2, 3], []] and trace["who"] == "me"
     profile.export_stacks(str(tmp_path / "stacks.txt"), "self_cpu_time_total")
     lines = (tmp_path / "stacks.txt").read_text().splitlines()
     assert lines and all(int(line.rsplit(" ", 1)[1]) > 0 for line in lines)

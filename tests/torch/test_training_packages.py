@@ -481,7 +481,8 @@ def test_formulas_and_profiles_at_once():
         with first, second:
             torch.zeros(2).exp()
         assert mode.get_total_flops() == 7
-        assert [e.key for e in profile.events()] == ["aten::zeros", "aten::exp"]
+        outermost = [e.key for e in profile.events() if e.cpu_parent is None]
+        assert outermost == ["aten::zeros", "aten::exp"]
         assert (active.observer, active.overrides, torch.Tensor.item, torch.Tensor.exp) == before  # nobody asks
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..tape.accumulate import AccumulateGrad
 from ..tape.modes import state
 from ..tensors import types as _types
+from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor, of_class
 from ..views.cells import Alias, share
 
@@ -36,6 +37,8 @@ class _BufferMeta(type(Tensor)):
 
 
 def _sharing(data: Tensor, cls: type) -> Tensor:
+    if active.observer is not None:
+        active.observer.mentions("aten::detach", data)
     new = of_class(new_tensor(data._read()), cls)
     alias = share(data)
     new._view = Alias(alias.cell, alias.chain, None)

@@ -28,8 +28,11 @@ def total(a, b, create_graph: bool):
     """The sum of two gradients: on the tape if it is on."""
     if create_graph or a._level is not None or b._level is not None:
         return b + a if a.is_sparse else a + b  # sparse + dense does not exist
-    if active.overrides is not None and active.overrides.dispatches(a, b):
-        return a + b
+    if active.overrides is not None:
+        if active.overrides.dispatches(a, b):
+            return a + b
+        if active.observer is not None:
+            active.observer.accumulates(a, b)
     x = a._value if a._view is None else a._read()
     y = b._value if b._view is None else b._read()
     if x.aval is not y.aval:

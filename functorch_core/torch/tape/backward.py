@@ -198,7 +198,7 @@ def ones_like(tensor: Tensor) -> Tensor:
     """Ones of a tensor's shape and dtype, without history."""
     if tensor._level is not None:
         return active.levels.ones_like(tensor)
-    if active.overrides is not None and active.overrides.dispatches(tensor):
+    if active.overrides is not None and (active.observer is not None or active.overrides.dispatches(tensor)):
         return named("ones_like")(tensor, memory_format=named("preserve_format"))
     a = tensor._read().aval
     on_meta = active.meets_meta and is_meta(tensor)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 ONE_BY_ONE = (
     "Operators were computed one by one while they were measured; without a profiler they run together, as compiled "
-    "programs, and take less time in all. What an operator is made of in PyTorch is part of it here."
+    "programs, and take less time in all. Times and memory of what an operator is made of are shares of its own."
 )
 UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 MAGNITUDES = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
@@ -368,7 +368,7 @@ def trace_of(events) -> dict:
     >>> with torch.profiler.profile() as prof:
     ...   y = torch.ones(2).sin()
     >>> [event["name"] for event in trace_of(prof.events())["traceEvents"]]
-    ['aten::ones', 'aten::sin']
+    ['aten::ones', 'aten::empty', 'aten::fill_', 'aten::sin']
     """
     process = os.getpid()
     listed = [

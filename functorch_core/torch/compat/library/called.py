@@ -20,6 +20,15 @@ CALLS: dict[str, str | None] = dict.fromkeys(
     "bfloat16 bool byte char cpu cuda double float half int long short".split(), "to"
 )
 CALLS |= {"tensor": "lift_fresh", "contiguous": None}
+# What functions call that are no operator, or several.
+SEVERAL = {
+    "from_numpy": "lift_fresh",
+    "new_tensor": "empty to lift_fresh detach_",
+    "numpy": "detach to resolve_conj resolve_neg",
+    "tensor": "empty to lift_fresh detach_",
+    "tolist": "resolve_conj resolve_neg",
+}
+BROADCASTING = frozenset("mse_loss l1_loss smooth_l1_loss huber_loss".split())  # by a call of broadcast_tensors before
 # What methods of tensors do outside of operators.
 UNLISTED = frozenset({*MEMBERS, *USERS_MEMBERS}) - {"item", "detach", "detach_"}
 
@@ -65,6 +74,19 @@ def _indexing(index, value) -> list[str]:
     if advanced:
         return [*names, "index_put_"]
     return [*names, "copy_" if isinstance(value, Tensor) and value.dim() else "fill_"]
+
+
+def listed_operators(function: Callable, args, kwargs: dict) -> tuple[list[str], list[str]]:
+    """The operators that PyTorch calls before a function's own, and those: what its profile lists."""
+    name = getattr(function, "__name__", "")
+    if name in SEVERAL:
+        return [], [f"aten::{operator}" for operator in SEVERAL[name].split()]
+    before = []
+    if function is setitem and not isinstance(args[2], Tensor):
+        before = ["aten::lift_fresh"]
+    elif name in BROADCASTING:
+        before = ["aten::broadcast_tensors"]
+    return before, called_operators(function, args, kwargs)
 
 
 def called_operators(function: Callable, args, kwargs: dict) -> list[str]:

@@ -24,6 +24,7 @@ _LAZY = (
     "model_zoo",
     "module_tracker",
     "tensorboard",
+    "viz",
 )
 _find = _missing.getter(__name__, _LAZY)
 

@@ -77,6 +77,12 @@ class _Drawing:
         """A node of a backward pass, which is not drawn."""
         return apply(grads, create_graph)
 
+    def mentions(self, *args, **kwargs):
+        """An operator of PyTorch's that a profile lists, which is not drawn."""
+
+    def accumulates(self, a, b):
+        """A gradient is added to another, which is not drawn."""
+
     def range(self, *args, **kwargs):
         """A range of record_function, which is not drawn."""
         return contextlib.nullcontext()

@@ -129,6 +129,16 @@ class _Watched:
         """A node of a backward pass, which has no formula."""
         return apply(grads, create_graph) if self.outer is None else self.outer.node(name, apply, grads, create_graph)
 
+    def mentions(self, *args, **kwargs):
+        """An operator of PyTorch's that a profile lists."""
+        if self.outer is not None:
+            self.outer.mentions(*args, **kwargs)
+
+    def accumulates(self, a, b):
+        """A gradient is added to another."""
+        if self.outer is not None:
+            self.outer.accumulates(a, b)
+
     def range(self, *args, **kwargs):
         """A range of record_function."""
         return contextlib.nullcontext() if self.outer is None else self.outer.range(*args, **kwargs)

@@ -1,0 +1,1 @@
+"""torch.utils.viz: pictures of objects that keep memory."""
