@@ -19,6 +19,7 @@ import warnings
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import code_pages
 import known_differences
 import measured
 import torch_names
@@ -158,10 +159,8 @@ def page(title: str, name: str, thing: object, of_calls: measured.Measured | Non
         "",
     ]
     body = description(thing) if callable(thing) or kind == "property" else [f"`{thing!r}`"]
-    file = torch_names.source(thing) or torch_names.source(type(thing))
-    op = torch_names.declaration(thing)
-    file = torch_names.declared_in(op) if op is not None else file
-    source = ["", f"Written in `{file}`."] if file else []
+    written = code_pages.link(thing, name)
+    source = ["", f"Written in {written}."] if written else []
     more = of_calls.page() if of_calls else []
     differs = known_differences.page(title, name) if title not in FC else []
     return "\n".join([*head, *body, *more, *differs, *source, "````", ""])
