@@ -27,7 +27,7 @@ import reference  # noqa: E402
 import torch_names  # noqa: E402
 
 MEASURED = 0.95  # of the functions and layers; may only rise
-AGREEING = 0.92  # of the calls; may only rise
+AGREEING = 0.94  # of the calls; may only rise
 LEFT_OUT = {"range", "while_loop"}  # PyTorch dies of a step of 0, and compiles the loop
 OURS = {"torch": torch, "nn": nn, "optim": optim, "fc": fc, "F": nn.functional}
 THEIRS = {"torch": real, "nn": real.nn, "optim": real.optim, "F": real.nn.functional}
