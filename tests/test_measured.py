@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 import warnings
 import zlib
@@ -18,6 +19,7 @@ import torch as real
 import functorch_core as fc
 from functorch_core import nn, optim, torch
 from tests.nn.test_docs import torch_is_ours
+from tests.torch.test_described_errors import ERRORS, told
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -99,6 +101,15 @@ def test_calls_that_both_libraries_take_have_results_of_one_dtype_and_shape():
 def test_calls_are_refused_as_by_pytorch():
     found = list(pairs())
     assert sum(ours == theirs for _, _, ours, theirs in found) >= AGREEING * len(found)
+
+
+def test_errors_named_in_descriptions_are_raised():
+    provoked = {(call.partition("(")[0].rpartition(".")[2], error) for call, error in told(ERRORS)}
+    for title, name, thing in chosen():
+        here = calls()[f"{title}.{name}"][0]
+        raised = set(outcomes(here).values()) if here else set()
+        for error in re.findall(r"\b[A-Z]\w+Error\b", reference.words(thing)):
+            assert error in raised or (name, error) in provoked, f"{title}.{name}: {error}"
 
 
 def test_what_a_page_says():
