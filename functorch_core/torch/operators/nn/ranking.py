@@ -197,6 +197,7 @@ def _cosine_embedding(input1: Tensor, input2: Tensor, target: Tensor, margin, re
         raise RuntimeError(f"{kind}, but found inputs with sizes {list(a.shape)} and {list(aval_of(input2).shape)}.")
     cosine = _cosine(input1, input2)
     y = target if t.dtype != dt.bool_ else p.convert(target, dtype=dt.int64)
+    cosine, y = broadcast([cosine, y])
     near = p.sub(full_like(cosine, 1), cosine)
     far = _hinge(p.sub(cosine, full_like(cosine, margin)))
     zero = p.zeros(aval_of(cosine))
