@@ -30,7 +30,8 @@ import torch_names  # noqa: E402
 
 MEASURED = 0.95  # of the functions and layers; may only rise
 AGREEING = 0.94  # of the calls; may only rise
-LEFT_OUT = {"range", "while_loop"}  # PyTorch dies of a step of 0, and compiles the loop
+# PyTorch dies of a step of 0, compiles the loop, and reads beyond arrays that do not fit in the others.
+LEFT_OUT = set("range while_loop ctc_loss CTCLoss lstm lu_unpack embedding_bag EmbeddingBag".split())
 OURS = {"torch": torch, "nn": nn, "optim": optim, "fc": fc, "F": nn.functional}
 THEIRS = {"torch": real, "nn": real.nn, "optim": real.optim, "F": real.nn.functional}
 pytestmark = pytest.mark.xdist_group("reference")
