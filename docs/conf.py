@@ -6,7 +6,8 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
 
-import reference  # noqa: E402  found beside this file, however it is run
+import code_pages  # noqa: E402  found beside this file, however it is run
+import reference  # noqa: E402
 
 from functorch_core import shim  # noqa: E402
 
@@ -33,7 +34,7 @@ html_theme_options = {
     "collapse_navigation": True,
     "header_links_before_dropdown": 3,  # more would push the search into a second line
 }
-html_sidebars = {"*": [], "reference/*/*": []}  # pages without others below them
+html_sidebars = {"*": [], "reference/*/*": [], "code/**": []}  # pages without others below them
 html_static_path, html_css_files = ["_static"], ["narrow.css"]
 html_title = "functorch-core"
 html_show_sourcelink = False
@@ -46,3 +47,4 @@ toc_object_entries = False
 def setup(app):
     """The reference is written before the pages are read."""
     app.connect("builder-inited", lambda _: print(f"reference: {reference.write()} pages"))
+    app.connect("html-collect-pages", code_pages.pages)

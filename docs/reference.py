@@ -7,20 +7,33 @@ docs/reference/, which is not kept.
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import inspect
+import io
+import multiprocessing
 import re
 import shutil
 import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import code_pages
+import known_differences
+import measured
 import torch_names
 
 import functorch_core as fc
+from functorch_core import nn, optim, shim, torch
 
 DOCS = Path(__file__).resolve().parent
 FOLDER = DOCS / "reference"
 FC = "fc fc.linalg fc.fft fc.random fc.engine fc.Array".split()
+# Chapters of functions and layers, whose dtypes, shapes and errors are measured.
+OPS = (
+    "torch torch.Tensor torch.nn torch.nn.functional torch.linalg torch.fft torch.special fc fc.linalg fc.fft fc.Array"
+).split()
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 MISSING = "not there: raises NotImplementedError when it is used"
 NO_WORDS = "There is no description of it yet; it behaves as PyTorch's."
@@ -30,7 +43,9 @@ def write() -> int:
     """Write all pages; their number."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
-    chapters = {title: chapter(title, names) for title, names in everything().items()}
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as apart:  # what examples set stays there
+        found = apart.submit(measurements).result()
+    chapters = {title: chapter(title, names, found) for title, names in everything().items()}
     for title, (text, pages) in chapters.items():
         folder = FOLDER / title
         folder.mkdir()
@@ -77,6 +92,26 @@ def functional(title: str) -> dict[str, object]:
     }
 
 
+def measurements() -> dict[tuple[str, str], measured.Measured]:
+    """What is measured, by chapter and name."""
+    shim.install()  # `import torch` in an example
+    known = {"torch": torch, "nn": nn, "optim": optim, "fc": fc, "F": nn.functional}
+    found: dict = {}
+    by_text: dict = {}  # a method and the function have one description
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what is deprecated
+        for title in OPS:
+            for name, thing in everything()[title].items():
+                if callable(thing) and getattr(thing, "is_missing", False) is not True:
+                    text = words(thing)
+                    if (name, text) not in by_text:
+                        torch.manual_seed(0)
+                        call = measured.sample(name, thing, text, known)
+                        by_text[name, text] = call and measured.measure(call, fc if title in FC else torch)
+                    found[title, name] = by_text[name, text]
+    return found
+
+
 # ---- pages ---------------------------------------------------------------------------------------
 
 
@@ -92,7 +127,7 @@ def contents(titles: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def chapter(title: str, names: dict[str, object]) -> tuple[str, dict[str, str]]:
+def chapter(title: str, names: dict[str, object], found: dict) -> tuple[str, dict[str, str]]:
     """The page of a chapter with a row for each name, and the pages of those that are there."""
     rows, pages = [], {}
     for name, thing in sorted(names.items(), key=lambda item: item[0].lower()):
@@ -100,7 +135,7 @@ def chapter(title: str, names: dict[str, object]) -> tuple[str, dict[str, str]]:
             rows.append(f"| `{name}` | {MISSING} |")
             continue
         file = name if not any(name.lower() == other.lower() for other in pages) else f"{name}-"
-        pages[file] = page(title, name, thing)
+        pages[file] = page(title, name, thing, found.get((title, name)))
         rows.append(f"| [`{name}`]({file}.md) | {escaped(first_line(thing))} |")
     there = f"{len(pages)} names" + (
         f", {len(rows) - len(pages)} more are not there." if len(pages) < len(rows) else "."
@@ -109,8 +144,8 @@ def chapter(title: str, names: dict[str, object]) -> tuple[str, dict[str, str]]:
     return "\n".join(text) + "\n", pages
 
 
-def page(title: str, name: str, thing: object) -> str:
-    """The page of one name: signature, description, examples, where it is written."""
+def page(title: str, name: str, thing: object, of_calls: measured.Measured | None = None) -> str:
+    """The page of one name: signature, description, examples, what is measured, where it differs and is written."""
     kind = "class" if inspect.isclass(thing) else "property" if isinstance(thing, property) else "function"
     # An orphan: in the tree of contents, which every page shows, 2,800 more would take Sphinx an hour.
     head = [
@@ -124,11 +159,11 @@ def page(title: str, name: str, thing: object) -> str:
         "",
     ]
     body = description(thing) if callable(thing) or kind == "property" else [f"`{thing!r}`"]
-    file = torch_names.source(thing) or torch_names.source(type(thing))
-    op = torch_names.declaration(thing)
-    file = torch_names.declared_in(op) if op is not None else file
-    source = ["", f"Written in `{file}`."] if file else []
-    return "\n".join([*head, *body, *source, "````", ""])
+    written = code_pages.link(thing, name)
+    source = ["", f"Written in {written}."] if written else []
+    more = of_calls.page() if of_calls else []
+    differs = known_differences.page(title, name) if title not in FC else []
+    return "\n".join([*head, *body, *more, *differs, *source, "````", ""])
 
 
 def signature(thing: object) -> str:

@@ -58,6 +58,14 @@ WIDE_OF = MappingProxyType(
 )
 
 
+class DtypeError(TypeError):
+    """A primitive does not take operands of this dtype; None: of dtypes that differ."""
+
+    def __init__(self, message: str, dtype: np.dtype | None = None):
+        super().__init__(message)
+        self.dtype = dtype
+
+
 def canonical(dtype: Any) -> np.dtype:
     """The NumPy dtype for a dtype, a scalar type or a name; TypeError if the library lacks it."""
     if dtype is bool:

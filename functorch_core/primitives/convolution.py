@@ -131,7 +131,8 @@ def _conv_shape(x: Aval, w: Aval, *, conv: Conv, out_dtype: np.dtype) -> Aval:
 def _check_conv(x: Aval, w: Aval, conv: Conv, out_dtype: np.dtype) -> None:
     what = f"conv of {x} with {w}"
     if x.dtype != w.dtype or x.dtype not in dt.NUMERIC:
-        raise TypeError(f"{what}: it takes numeric arrays of one dtype; promote them first")
+        message = f"{what}: it takes numeric arrays of one dtype; promote them first"
+        raise dt.DtypeError(message, x.dtype if x.dtype == w.dtype else None)
     if dt.category(out_dtype) < dt.category(x.dtype) or out_dtype not in dt.NUMERIC:
         raise TypeError(f"{what} cannot give {out_dtype}")
     every = list(range(x.ndim))

@@ -88,13 +88,13 @@ ARITHMETIC = BROADCASTING.but(conjugates=True)
 def check_dtype(name: str, a: Aval, allowed: Collection[np.dtype], what: str) -> None:
     """TypeError unless the aval's dtype is among `allowed`, described by `what`."""
     if a.dtype not in allowed:
-        raise TypeError(f"{name} takes {what} arrays, got {a}; convert it first")
+        raise dt.DtypeError(f"{name} takes {what} arrays, got {a}; convert it first", a.dtype)
 
 
 def same_avals(name: str, avals: tuple[Aval, ...]) -> None:
     """TypeError unless all operands of an elementwise primitive agree in shape and dtype."""
     if avals.count(avals[0]) < len(avals):
-        raise TypeError(
+        raise dt.DtypeError(
             f"{name} (primitive) takes operands of one shape and dtype, got "
             + ", ".join(map(str, avals))
             + "; broadcast and promote them first"

@@ -55,7 +55,8 @@ def _free(ndim: int, contract: Ints, batch: Ints) -> Ints:
 
 def _dot_shape(x: Aval, y: Aval, *, contract: tuple[Ints, ...], batch: tuple[Ints, ...], out_dtype: np.dtype) -> Aval:
     if x.dtype != y.dtype or x.dtype not in dt.NUMERIC:
-        raise TypeError(f"dot_general takes numeric arrays of one dtype, got {x} and {y}; promote them first")
+        message = f"dot_general takes numeric arrays of one dtype, got {x} and {y}; promote them first"
+        raise dt.DtypeError(message, x.dtype if x.dtype == y.dtype else None)
     if dt.category(out_dtype) < dt.category(x.dtype) or out_dtype not in dt.NUMERIC:
         raise TypeError(f"dot_general of {x} and {y} cannot give {out_dtype}")
     for what, (of_x, of_y) in (("contract", contract), ("batch", batch)):

@@ -47,7 +47,8 @@ LINALG = Traits(family="linalg", numpy=0.14, work=_per_row, expensive=True)
 def check_matrix(name: str, a: Aval, square: bool = False) -> None:
     """TypeError or ValueError unless the aval is a stack of (square) matrices LAPACK can take."""
     if a.dtype not in DTYPES:
-        raise TypeError(f"{name} takes float32, float64, complex64 or complex128 matrices, got {a}; convert it first")
+        message = f"{name} takes float32, float64, complex64 or complex128 matrices, got {a}; convert it first"
+        raise dt.DtypeError(message, a.dtype)
     if a.ndim < 2:
         raise ValueError(f"{name} takes matrices: at least 2 dimensions, got {a}")
     if square and a.shape[-1] != a.shape[-2]:
@@ -57,7 +58,7 @@ def check_matrix(name: str, a: Aval, square: bool = False) -> None:
 def check_stack(name: str, a: Aval, b: Aval) -> None:
     """TypeError or ValueError unless b is a stack like a: equal dtypes and leading dimensions."""
     if a.dtype != b.dtype:
-        raise TypeError(f"{name} (primitive) takes operands of one dtype, got {a} and {b}; promote them first")
+        raise dt.DtypeError(f"{name} (primitive) takes operands of one dtype, got {a} and {b}; promote them first")
     if a.shape[:-2] != b.shape[:-2]:
         raise ValueError(f"{name} (primitive) takes equal leading dimensions, got {a} and {b}; broadcast them first")
 

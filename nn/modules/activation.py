@@ -82,6 +82,8 @@ class Tanhshrink(Module):
 class Softmax2d(Module):
     """softmax over the channels of (N, C, H, W) or (C, H, W).
 
+    The shape is kept; ValueError for another number of dimensions.
+
     >>> torch.nn.Softmax2d()(torch.zeros(1, 2, 1, 1)).flatten()
     tensor([0.5000, 0.5000])
     """
@@ -324,6 +326,8 @@ class GELU(Described):
 class GLU(Described):
     """The first half along a dimension times the sigmoid of the second.
 
+    The dimension is halved; RuntimeError if its size is odd.
+
     >>> torch.nn.GLU()(torch.tensor([[1., 2., 0., 0.]]))
     tensor([[0.5000, 1.0000]])
     """
@@ -388,6 +392,8 @@ class Softplus(Described):
 class PReLU(Module):
     """x where it is positive, else weight * x; one weight, or one for each channel.
 
+    The shape is kept; RuntimeError if the second size is not the number of weights.
+
     >>> torch.nn.PReLU(init=0.5)(torch.tensor([-1., 2.])).tolist()
     [-0.5, 2.0]
     """
@@ -446,6 +452,8 @@ class Softmin(_Along):
 class LogSoftmax(_Along):
     """log(softmax(x))
 
+    The shape is kept; IndexError for a dimension that is not there.
+
     >>> nn.LogSoftmax(0)(torch.zeros(2))
     tensor([-0.6931, -0.6931])
     """
@@ -462,6 +470,8 @@ class MultiheadAttention(Module):
 
     Inputs are (L, N, E), with batch_first (N, L, E), or (L, E); returns (output, weights), the
     weights averaged over the heads, or None for need_weights=False.
+
+    AssertionError for heads that do not divide E, and for another E.
 
     >>> x = torch.ones(5, 2, 8)
     >>> out, weights = nn.MultiheadAttention(8, 2)(x, x, x)

@@ -25,6 +25,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     The head has the classes below cutoffs[0] and one output for each further cluster, whose classes
     have a projection of their own to in_features / div_value ** i.
 
+    Of an input (N, in_features) and targets (N) it returns (output (N), loss). ValueError for cutoffs that do not
+    rise below n_classes, RuntimeError for a class that is not there.
+
     >>> loss = nn.AdaptiveLogSoftmaxWithLoss(16, n_classes=10, cutoffs=[3, 6])
     >>> loss.log_prob(torch.ones(2, 16)).shape
     torch.Size([2, 10])

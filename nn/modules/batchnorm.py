@@ -145,6 +145,8 @@ class BatchNorm2d(_BatchNorm):
 class BatchNorm3d(_BatchNorm):
     """Batch normalisation of (N, C, D, H, W); see BatchNorm1d.
 
+    The shape is kept; ValueError for another number of dimensions.
+
     >>> torch.nn.BatchNorm3d(2)(torch.zeros(1, 2, 3, 3, 3)).shape
     torch.Size([1, 2, 3, 3, 3])
     """

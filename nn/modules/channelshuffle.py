@@ -9,6 +9,8 @@ from ._described import Described
 class ChannelShuffle(Described):
     """The channels of (N, C, ...), in `groups` groups, taken from each group in turn.
 
+    The shape is kept; RuntimeError for channels that `groups` does not divide.
+
     >>> torch.nn.ChannelShuffle(2)(torch.arange(4.).reshape(1, 4, 1)).flatten()
     tensor([0., 2., 1., 3.])
     """

@@ -181,6 +181,8 @@ class Conv2d(_Conv):
 class Conv3d(_Conv):
     """Convolution of (N, C_in, D, H, W) or (C_in, D, H, W).
 
+    The sizes are as in Conv2d. RuntimeError for other channels, numbers of dimensions or dtypes.
+
     >>> nn.Conv3d(1, 2, 3)(torch.ones(1, 1, 5, 5, 5)).shape
     torch.Size([1, 2, 3, 3, 3])
     """
@@ -267,6 +269,9 @@ class _ConvTransposeNd(_ConvNd):
 class ConvTranspose1d(_ConvTransposeNd):
     """Transposed convolution of (N, C_in, L) with a weight (C_in, C_out / groups, K).
 
+    The result is (N, C_out, L') with L' = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1.
+    RuntimeError for other channels or dtypes, and for an output_padding that is no smaller than stride or dilation.
+
     >>> nn.ConvTranspose1d(1, 2, 3, stride=2)(torch.ones(1, 1, 4)).shape
     torch.Size([1, 2, 9])
     """
@@ -290,6 +295,8 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 class ConvTranspose3d(_ConvTransposeNd):
     """Transposed convolution of (N, C_in, D, H, W).
+
+    The sizes are as in ConvTranspose2d. RuntimeError for other channels, numbers of dimensions or dtypes.
 
     >>> torch.nn.ConvTranspose3d(1, 2, 3)(torch.zeros(1, 4, 4, 4)).shape
     torch.Size([2, 6, 6, 6])

@@ -9,6 +9,8 @@ from ._described import Described
 class PairwiseDistance(Described):
     """The p-norm of x1 - x2 + eps along the last dimension.
 
+    Both are broadcast, the last dimension goes, or is 1 with keepdim. RuntimeError for shapes that do not fit.
+
     >>> torch.nn.PairwiseDistance()(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.]]))
     tensor([5.0000])
     """
@@ -22,6 +24,8 @@ class PairwiseDistance(Described):
 
 class CosineSimilarity(Described):
     """x1 . x2 / max(|x1| |x2|, eps) along a dimension.
+
+    Both are broadcast, the dimension goes. RuntimeError for shapes that do not fit.
 
     >>> nn.CosineSimilarity(dim=0)(torch.tensor([1., 0.]), torch.tensor([1., 1.]))
     tensor(0.7071)

@@ -44,6 +44,8 @@ class Dropout1d(_DropoutNd):
 class Dropout2d(_DropoutNd):
     """Dropout of whole channels of (N, C, H, W) or (N, C, L).
 
+    The shape is kept; ValueError for a p outside of [0, 1].
+
     >>> nn.Dropout2d(0.5).eval()(torch.ones(1, 2, 1, 1)).shape
     torch.Size([1, 2, 1, 1])
     """

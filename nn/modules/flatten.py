@@ -8,6 +8,8 @@ from ._described import Described
 class Flatten(Described):
     """The dimensions from start_dim to end_dim as one.
 
+    IndexError for a dimension that is not there, RuntimeError for an end before the start.
+
     >>> nn.Flatten()(torch.zeros(32, 1, 5, 5)).shape
     torch.Size([32, 25])
     """
@@ -23,6 +25,8 @@ class Flatten(Described):
 
 class Unflatten(Described):
     """One dimension as several.
+
+    RuntimeError if the product of the sizes, one of which may be -1, is not the dimension's.
 
     >>> nn.Unflatten(1, (2, 3))(torch.ones(4, 6)).shape
     torch.Size([4, 2, 3])

@@ -9,6 +9,9 @@ from ._described import Described
 class Fold(Described):
     """Sums of the columns (N, C * product of kernel_size, L) put back as blocks (N, C, H, W).
 
+    L is the product of (H + 2 padding - dilation (K - 1) - 1) // stride + 1 over both dimensions, RuntimeError
+    otherwise.
+
     >>> nn.Fold((4, 4), 2)(torch.ones(1, 12, 9)).shape
     torch.Size([1, 3, 4, 4])
     """
@@ -28,6 +31,9 @@ class Fold(Described):
 
 class Unfold(Described):
     """The sliding blocks of (N, C, H, W) as columns (N, C * product of kernel_size, L).
+
+    L is the product of (H + 2 padding - dilation (K - 1) - 1) // stride + 1 over both dimensions; RuntimeError for
+    blocks that do not fit.
 
     >>> nn.Unfold(2)(torch.ones(1, 3, 4, 4)).shape
     torch.Size([1, 12, 9])

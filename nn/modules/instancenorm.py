@@ -88,6 +88,8 @@ class _InstanceNorm(_NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Instance normalisation of (N, C, L) or (C, L).
 
+    The shape is kept. ValueError for another number of dimensions, and for one element a channel in training.
+
     >>> torch.nn.InstanceNorm1d(1, eps=0.)(torch.tensor([[[1., 3.]]]))
     tensor([[[-1.,  1.]]])
     """
@@ -98,6 +100,8 @@ class InstanceNorm1d(_InstanceNorm):
 class InstanceNorm2d(_InstanceNorm):
     """Instance normalisation of (N, C, H, W) or (C, H, W).
 
+    The shape is kept. ValueError for another number of dimensions, and for one element a channel in training.
+
     >>> nn.InstanceNorm2d(3)(torch.ones(1, 3, 2, 2)).shape
     torch.Size([1, 3, 2, 2])
     """
@@ -107,6 +111,8 @@ class InstanceNorm2d(_InstanceNorm):
 
 class InstanceNorm3d(_InstanceNorm):
     """Instance normalisation of (N, C, D, H, W) or (C, D, H, W).
+
+    The shape is kept. ValueError for another number of dimensions, and for one element a channel in training.
 
     >>> torch.nn.InstanceNorm3d(2)(torch.zeros(1, 2, 3, 3, 3)).shape
     torch.Size([1, 2, 3, 3, 3])

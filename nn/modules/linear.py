@@ -80,6 +80,8 @@ class NonDynamicallyQuantizableLinear(Linear):
 class Bilinear(Module):
     """x1 @ weight[k] @ x2 + bias[k], for (..., in1_features) and (..., in2_features).
 
+    The result is (..., out_features); the leading dimensions of both are equal. RuntimeError otherwise.
+
     >>> nn.Bilinear(2, 3, 4)(torch.ones(5, 2), torch.ones(5, 3)).shape
     torch.Size([5, 4])
     """

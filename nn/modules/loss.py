@@ -71,6 +71,9 @@ class MSELoss(_Loss):
 class SmoothL1Loss(_Loss):
     """(x - y)^2 / (2 beta) where |x - y| < beta, else |x - y| - beta / 2
 
+    Both are broadcast; the result is a number, with reduction="none" of their shape. RuntimeError for shapes that
+    do not fit and for a negative beta.
+
     >>> nn.SmoothL1Loss()(torch.tensor([1.]), torch.tensor([3.]))
     tensor(1.5000)
     """
@@ -84,6 +87,9 @@ class SmoothL1Loss(_Loss):
 
 class HuberLoss(_Loss):
     """(x - y)^2 / 2 where |x - y| < delta, else delta * (|x - y| - delta / 2)
+
+    Both are broadcast; the result is a number of the input's dtype. RuntimeError for shapes that do not fit and a
+    delta that is not positive.
 
     >>> nn.HuberLoss()(torch.tensor([1.]), torch.tensor([3.]))
     tensor(1.5000)
@@ -101,6 +107,8 @@ class HuberLoss(_Loss):
 class SoftMarginLoss(_Loss):
     """log(1 + exp(-y * x)) for y of 1 and -1
 
+    Both have one shape; the result is a number of the input's dtype. RuntimeError for shapes that do not fit.
+
     >>> torch.nn.SoftMarginLoss()(torch.tensor([0.]), torch.tensor([1.]))
     tensor(0.6931)
     """
@@ -114,6 +122,8 @@ class SoftMarginLoss(_Loss):
 
 class HingeEmbeddingLoss(_Loss):
     """x where y is 1, max(0, margin - x) where it is -1
+
+    Both are broadcast; the result is a number. RuntimeError for shapes that do not fit.
 
     >>> torch.nn.HingeEmbeddingLoss()(torch.tensor([0.2, 0.4]), torch.tensor([1, -1]))
     tensor(0.4000)
@@ -262,6 +272,9 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 class KLDivLoss(_Loss):
     """target * (log target - input), for an input of log probabilities.
 
+    Both are broadcast; the result is a number, with reduction="batchmean" the sum divided by the first size.
+    RuntimeError for shapes that do not fit.
+
     >>> nn.KLDivLoss(reduction='batchmean')(torch.tensor([[0.5, 0.5]]).log(),
     ...     torch.tensor([[1., 0.]]))
     tensor(0.6931)
@@ -315,6 +328,8 @@ class BCEWithLogitsLoss(_Loss):
 class PoissonNLLLoss(_Loss):
     """The negative log likelihood of targets with a Poisson distribution, up to a constant.
 
+    Both are broadcast; the result is a number. RuntimeError for shapes that do not fit.
+
     >>> torch.nn.PoissonNLLLoss()(torch.tensor([0.]), torch.tensor([2.]))
     tensor(1.)
     """
@@ -339,6 +354,9 @@ class PoissonNLLLoss(_Loss):
 class GaussianNLLLoss(_Loss):
     """The negative log likelihood of targets with a normal distribution, up to a constant.
 
+    `var` has the input's shape, or 1 as its last size, or lacks it. ValueError for another shape, and for negative
+    elements.
+
     >>> torch.nn.GaussianNLLLoss()(torch.tensor([1.]), torch.tensor([2.]), torch.tensor([1.]))
     tensor(0.5000)
     """
@@ -354,6 +372,8 @@ class CTCLoss(_Loss):
     """The negative log probability of label sequences of any alignment (Graves et al., 2006).
 
     log_probs is (T, N, C) or (T, C), targets (N, S) or concatenated, lengths (N).
+
+    The result is a number, with reduction="none" (N). RuntimeError for lengths of more than T.
 
     >>> log_probs = torch.zeros(4, 1, 3).log_softmax(-1)
     >>> nn.CTCLoss()(log_probs, torch.tensor([[1, 2]]), torch.tensor([4]), torch.tensor(
@@ -376,6 +396,8 @@ class CTCLoss(_Loss):
 class MultiLabelMarginLoss(_Loss):
     """Hinge loss of several classes for each row of (N, C).
 
+    Targets are (N, C), int64: the classes of each row, up to a -1. RuntimeError for another shape.
+
     >>> torch.nn.MultiLabelMarginLoss()(torch.tensor([[0.1, 0.9]]), torch.tensor([[1, -1]]))
     tensor(0.1000)
     """
@@ -390,6 +412,9 @@ class MultiLabelMarginLoss(_Loss):
 class MultiLabelSoftMarginLoss(_WeightedLoss):
     """The mean binary cross entropy over the classes of (N, C).
 
+    Targets are (N, C), of 0 and 1; the result is a number, with reduction="none" (N). RuntimeError for shapes that
+    do not fit.
+
     >>> torch.nn.MultiLabelSoftMarginLoss()(torch.zeros(1, 2), torch.ones(1, 2))
     tensor(0.6931)
     """
@@ -403,6 +428,9 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 class MultiMarginLoss(_WeightedLoss):
     """Hinge loss of one class for each row of (N, C).
+
+    Targets are (N), int64. RuntimeError for another shape and for a class that is not there, ValueError for a p
+    other than 1 and 2.
 
     >>> torch.nn.MultiMarginLoss()(torch.tensor([[0.1, 0.9]]), torch.tensor([1]))
     tensor(0.1000)
@@ -429,6 +457,9 @@ class MultiMarginLoss(_WeightedLoss):
 class CosineEmbeddingLoss(_Loss):
     """1 - cos(x1, x2) where y is 1, max(0, cos(x1, x2) - margin) where it is -1
 
+    x1 and x2 are (N, D) and y (N), or (D) and (); the result is a number, with reduction="none" of y's shape.
+    RuntimeError for other numbers of dimensions.
+
     >>> torch.nn.CosineEmbeddingLoss()(torch.tensor([[1., 0.]]), torch.tensor([[0., 1.]]), torch.tensor([1]))
     tensor(1.)
     """
@@ -442,6 +473,8 @@ class CosineEmbeddingLoss(_Loss):
 
 class MarginRankingLoss(_Loss):
     """max(0, -y * (x1 - x2) + margin) for y of 1 and -1
+
+    All three have as many dimensions; the result is a number. RuntimeError otherwise.
 
     >>> torch.nn.MarginRankingLoss()(torch.tensor([1.]), torch.tensor([2.]), torch.tensor([1]))
     tensor(1.)
@@ -461,6 +494,8 @@ def _check_margin(name: str, margin: float):
 
 class TripletMarginLoss(_Loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) with the p-norm.
+
+    All three have as many dimensions and are broadcast; the result is a number. RuntimeError otherwise.
 
     >>> nn.TripletMarginLoss()(torch.zeros(1, 2), torch.zeros(1, 2), torch.ones(1, 2))
     tensor(0.)

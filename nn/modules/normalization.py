@@ -14,6 +14,8 @@ from .module import Module
 class LocalResponseNorm(Described):
     """x divided by (k + alpha * mean of x^2 over `size` neighbouring channels) ** beta.
 
+    Channels are the second dimension, the shape is kept; ValueError for fewer than 3 dimensions.
+
     >>> torch.nn.LocalResponseNorm(2)(torch.zeros(1, 4, 3)).shape
     torch.Size([1, 4, 3])
     """
@@ -145,6 +147,8 @@ class GroupNorm(_Affine):
 
 class RMSNorm(Module):
     """x / sqrt(mean of x^2 + eps) * weight over the last dimensions (Zhang and Sennrich, 2019).
+
+    The shape is kept; RuntimeError if the last sizes are not normalized_shape.
 
     >>> nn.RMSNorm(2)(torch.tensor([3., 4.])).data
     tensor([0.8485, 1.1314])

@@ -26,6 +26,9 @@ class _PadNd(Described):
 class CircularPad1d(_PadNd):
     """Padding with the input, repeated periodically.
 
+    (N, C, L) or (C, L) to L + left + right. RuntimeError for a padding of more than L, ValueError for another
+    number of dimensions.
+
     >>> torch.nn.CircularPad1d(1)(torch.tensor([[1., 2., 3.]]))
     tensor([[3., 1., 2., 3., 1.]])
     """
@@ -40,6 +43,9 @@ class CircularPad1d(_PadNd):
 
 class CircularPad2d(CircularPad1d):
     """Padding with the input, repeated periodically.
+
+    (N, C, H, W) or (C, H, W) to H + top + bottom, W + left + right. RuntimeError for a padding of more than the
+    size, ValueError for another number of dimensions.
 
     >>> torch.nn.CircularPad2d(1)(torch.zeros(1, 2, 3)).shape
     torch.Size([1, 4, 5])
@@ -61,6 +67,8 @@ class CircularPad3d(CircularPad1d):
 class ReflectionPad1d(_PadNd):
     """Padding with the input, reflected at its border.
 
+    (N, C, L) or (C, L) to L + left + right. RuntimeError for a padding of L or more.
+
     >>> nn.ReflectionPad1d(1)(torch.tensor([[1., 2., 3.]]))
     tensor([[2., 1., 2., 3., 2.]])
     """
@@ -70,6 +78,8 @@ class ReflectionPad1d(_PadNd):
 
 class ReflectionPad2d(_PadNd):
     """Padding with the input, reflected at its border.
+
+    (N, C, H, W) or (C, H, W) to H + top + bottom, W + left + right. RuntimeError for a padding of the size or more.
 
     >>> torch.nn.ReflectionPad2d(1)(torch.zeros(1, 2, 3)).shape
     torch.Size([1, 4, 5])
@@ -81,6 +91,8 @@ class ReflectionPad2d(_PadNd):
 class ReflectionPad3d(_PadNd):
     """Padding with the input, reflected at its border.
 
+    The last three of 4 or 5 dimensions grow. RuntimeError for a padding of the size or more.
+
     >>> torch.nn.ReflectionPad3d(1)(torch.zeros(1, 2, 2, 2)).shape
     torch.Size([1, 4, 4, 4])
     """
@@ -91,6 +103,8 @@ class ReflectionPad3d(_PadNd):
 class ReplicationPad1d(_PadNd):
     """Padding with the input's border.
 
+    (N, C, L) or (C, L) to L + left + right; NotImplementedError for fewer dimensions.
+
     >>> torch.nn.ReplicationPad1d(1)(torch.tensor([[1., 2., 3.]]))
     tensor([[1., 1., 2., 3., 3.]])
     """
@@ -100,6 +114,8 @@ class ReplicationPad1d(_PadNd):
 
 class ReplicationPad2d(_PadNd):
     """Padding with the input's border.
+
+    (N, C, H, W) or (C, H, W) to H + top + bottom, W + left + right; NotImplementedError for fewer dimensions.
 
     >>> torch.nn.ReplicationPad2d(1)(torch.zeros(1, 2, 3)).shape
     torch.Size([1, 4, 5])
@@ -130,6 +146,8 @@ class _ConstantPadNd(Described):
 
 class ConstantPad1d(_ConstantPadNd):
     """Padding with a value.
+
+    (..., L) to L + left + right; negative numbers cut off, RuntimeError if nothing can be left.
 
     >>> nn.ConstantPad1d(1, 5.)(torch.ones(1, 2))
     tensor([[5., 1., 1., 5.]])
@@ -169,6 +187,8 @@ class _Zeros:
 
 class ZeroPad1d(_Zeros, ConstantPad1d):
     """Padding with zeros.
+
+    (..., L) to L + left + right; negative numbers cut off, RuntimeError if nothing can be left.
 
     >>> torch.nn.ZeroPad1d(1)(torch.tensor([[1., 2., 3.]]))
     tensor([[0., 1., 2., 3., 0.]])

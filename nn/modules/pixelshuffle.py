@@ -9,6 +9,8 @@ from ._described import Described
 class PixelShuffle(Described):
     """(..., C * r^2, H, W) as (..., C, H * r, W * r).
 
+    RuntimeError for channels that r^2 does not divide, and for fewer than 3 dimensions.
+
     >>> nn.PixelShuffle(2)(torch.ones(1, 4, 3, 3)).shape
     torch.Size([1, 1, 6, 6])
     """
@@ -24,6 +26,8 @@ class PixelShuffle(Described):
 
 class PixelUnshuffle(Described):
     """(..., C, H * r, W * r) as (..., C * r^2, H, W).
+
+    RuntimeError for sizes that r does not divide, and for fewer than 3 dimensions.
 
     >>> torch.nn.PixelUnshuffle(2)(torch.zeros(1, 1, 4, 4)).shape
     torch.Size([1, 4, 2, 2])

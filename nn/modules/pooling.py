@@ -43,6 +43,10 @@ class _MaxPoolNd(Described):
 class MaxPool1d(_MaxPoolNd):
     """The maximum of each window of (N, C, L) or (C, L).
 
+    The result is (N, C, L') with L' = (L + 2 padding - dilation (K - 1) - 1) // stride + 1 (rounded up with
+    ceil_mode) and stride K by default. RuntimeError for another number of dimensions, and for a padding of more
+    than K / 2.
+
     >>> nn.MaxPool1d(2)(torch.tensor([[1., 3., 2., 0.]]))
     tensor([[3., 2.]])
     """
@@ -66,6 +70,9 @@ class MaxPool2d(_MaxPoolNd):
 
 class MaxPool3d(_MaxPoolNd):
     """The maximum of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    The sizes are as in MaxPool2d. RuntimeError for another number of dimensions, and for a padding of more than K /
+    2.
 
     >>> torch.nn.MaxPool3d(2)(torch.zeros(1, 4, 4, 4)).shape
     torch.Size([1, 2, 2, 2])
@@ -91,6 +98,9 @@ class _MaxUnpoolNd(Described):
 class MaxUnpool1d(_MaxUnpoolNd):
     """The inverse of MaxPool1d: maxima to their places, 0 elsewhere.
 
+    The indices, int64, have the input's shape; the result is (N, C, (L - 1) stride - 2 padding + K), or
+    output_size. RuntimeError for other indices.
+
     >>> y, places = F.max_pool1d(torch.tensor([[[1., 3., 2., 0.]]]), 2, return_indices=True)
     >>> nn.MaxUnpool1d(2)(y, places)
     tensor([[[0., 3., 2., 0.]]])
@@ -101,6 +111,9 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 class MaxUnpool2d(_MaxUnpoolNd):
     """The inverse of MaxPool2d: maxima to their places, 0 elsewhere.
+
+    The indices, int64, have the input's shape; the result is (N, C, H', W') with H' = (H - 1) stride - 2 padding +
+    K, or output_size. RuntimeError for other indices, and for one beyond the result.
 
     >>> pooled, indices = torch.nn.MaxPool2d(2, return_indices=True)(torch.tensor([[[1., 2.], [3., 4.]]]))
     >>> torch.nn.MaxUnpool2d(2)(pooled, indices)
@@ -113,6 +126,8 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 class MaxUnpool3d(_MaxUnpoolNd):
     """The inverse of MaxPool3d: maxima to their places, 0 elsewhere.
+
+    The sizes are as in MaxUnpool2d.
 
     >>> pooled, indices = torch.nn.MaxPool3d(2, return_indices=True)(torch.zeros(1, 2, 2, 2))
     >>> torch.nn.MaxUnpool3d(2)(pooled, indices).shape
@@ -158,6 +173,9 @@ class _FractionalMaxPool(Module):
 
 class FractionalMaxPool2d(_FractionalMaxPool):
     """Maxima of windows whose places are drawn (Graham, 2014), for (N, C, H, W) or (C, H, W).
+
+    The result is (N, C, *output_size), or output_ratio of each size, rounded down. ValueError for neither,
+    RuntimeError for windows that do not fit.
 
     >>> torch.nn.FractionalMaxPool2d(2, output_size=2)(torch.zeros(1, 4, 4)).shape
     torch.Size([1, 2, 2])
@@ -219,6 +237,9 @@ class _AvgPoolNd(Described):
 class AvgPool1d(Described):
     """The mean of each window of (N, C, L) or (C, L).
 
+    The result is (N, C, L') with L' = (L + 2 padding - K) // stride + 1 (rounded up with ceil_mode) and stride K by
+    default. RuntimeError for another number of dimensions, and for a padding of more than K / 2.
+
     >>> torch.nn.AvgPool1d(2)(torch.tensor([[1., 3., 5., 7.]]))
     tensor([[2., 6.]])
     """
@@ -255,6 +276,9 @@ class AvgPool2d(_AvgPoolNd):
 class AvgPool3d(_AvgPoolNd):
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W).
 
+    The sizes are as in AvgPool2d. RuntimeError for another number of dimensions, and for a padding of more than K /
+    2.
+
     >>> torch.nn.AvgPool3d(2)(torch.zeros(1, 4, 4, 4)).shape
     torch.Size([1, 2, 2, 2])
     """
@@ -274,6 +298,9 @@ class _LPPoolNd(Described):
 
 class LPPool1d(_LPPoolNd):
     """The p-norm of each window of (N, C, L) or (C, L).
+
+    The result is (N, C, L') with L' = (L - K) // stride + 1 (rounded up with ceil_mode) and stride K by default.
+    RuntimeError for another number of dimensions.
 
     >>> torch.nn.LPPool1d(2, 2)(torch.tensor([[3., 4.]]))
     tensor([[5.]])
@@ -318,6 +345,8 @@ class _AdaptiveMaxPoolNd(Described):
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """The maxima of output_size windows that cover (N, C, L) or (C, L).
 
+    The result is (N, C, output_size), RuntimeError for another number of dimensions.
+
     >>> torch.nn.AdaptiveMaxPool1d(2)(torch.tensor([[1., 3., 5., 7.]]))
     tensor([[3., 7.]])
     """
@@ -328,6 +357,8 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """The maxima of a grid of windows that cover (N, C, H, W) or (C, H, W).
 
+    The result is (N, C, *output_size); None keeps a size. RuntimeError for another number of dimensions.
+
     >>> torch.nn.AdaptiveMaxPool2d(2)(torch.zeros(1, 4, 6)).shape
     torch.Size([1, 2, 2])
     """
@@ -337,6 +368,8 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """The maxima of a grid of windows that cover (N, C, D, H, W) or (C, D, H, W).
+
+    The result is (N, C, *output_size); None keeps a size. RuntimeError for another number of dimensions.
 
     >>> torch.nn.AdaptiveMaxPool3d(2)(torch.zeros(1, 4, 4, 4)).shape
     torch.Size([1, 2, 2, 2])
@@ -358,6 +391,8 @@ class _AdaptiveAvgPoolNd(Described):
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """The means of output_size windows that cover (N, C, L) or (C, L).
 
+    The result is (N, C, output_size), RuntimeError for another number of dimensions.
+
     >>> torch.nn.AdaptiveAvgPool1d(2)(torch.tensor([[1., 3., 5., 7.]]))
     tensor([[2., 6.]])
     """
@@ -368,6 +403,8 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """The means of a grid of windows that cover (N, C, H, W) or (C, H, W).
 
+    The result is (N, C, *output_size); None keeps a size. RuntimeError for another number of dimensions.
+
     >>> nn.AdaptiveAvgPool2d(1)(torch.ones(2, 3, 5, 5)).shape
     torch.Size([2, 3, 1, 1])
     """
@@ -377,6 +414,8 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """The means of a grid of windows that cover (N, C, D, H, W) or (C, D, H, W).
+
+    The result is (N, C, *output_size); None keeps a size. RuntimeError for another number of dimensions.
 
     >>> torch.nn.AdaptiveAvgPool3d(2)(torch.zeros(1, 4, 4, 4)).shape
     torch.Size([1, 2, 2, 2])

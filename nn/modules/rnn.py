@@ -344,8 +344,8 @@ class LSTM(RNNBase):
     bidirectional=False, proj_size=0, device=None, dtype=None)
 
     The input is (L, N, input_size), with batch_first (N, L, input_size), or (L, input_size) without a batch; the
-    result is the output (L, N, D * H_out) and the state after the last step, h (D * num_layers, N, H_out) and c (D
-    * num_layers, N, hidden_size), H_out being proj_size or else hidden_size, D being 2 if bidirectional, else 1.
+    result is the output (L, N, D * H_out) and the state after the last step, h (D * num_layers, N, H_out) and
+    c (D * num_layers, N, hidden_size), H_out being proj_size or else hidden_size, D being 2 if bidirectional, else 1.
     RuntimeError for another input_size, ValueError for another number of dimensions or a dropout outside of [0, 1].
 
     >>> output, (h, c) = nn.LSTM(10, 20, 2)(torch.randn(5, 3, 10))
@@ -481,6 +481,9 @@ class RNNCellBase(Module):
 class RNNCell(RNNCellBase):
     """tanh(W_ih x + b_ih + W_hh h + b_hh), or relu.
 
+    (N, input_size) and the state (N, hidden_size), zeros by default, or both without N; the result is the next
+    state. RuntimeError for other sizes, ValueError for more dimensions.
+
     >>> nn.RNNCell(3, 4)(torch.ones(2, 3)).shape
     torch.Size([2, 4])
     """
@@ -499,6 +502,9 @@ class RNNCell(RNNCellBase):
 
 class LSTMCell(RNNCellBase):
     """One step of an LSTM; the state is (h, c).
+
+    (N, input_size) and the states (N, hidden_size), zeros by default, or all without N; the result is (h, c).
+    RuntimeError for other sizes, ValueError for more dimensions.
 
     >>> h, c = nn.LSTMCell(3, 4)(torch.ones(2, 3))
     >>> h.shape, c.shape
@@ -519,6 +525,9 @@ class LSTMCell(RNNCellBase):
 
 class GRUCell(RNNCellBase):
     """One step of a GRU.
+
+    (N, input_size) and the state (N, hidden_size), zeros by default, or both without N; the result is the next
+    state. RuntimeError for other sizes, ValueError for more dimensions.
 
     >>> nn.GRUCell(3, 4)(torch.ones(2, 3)).shape
     torch.Size([2, 4])

@@ -125,6 +125,9 @@ class Embedding(_Table):
 class EmbeddingBag(_Table):
     """Sums, means or maxima of bags of rows of a table (num_embeddings, embedding_dim).
 
+    Indices (B, N) give (B, embedding_dim); a vector of them needs `offsets`, where the bags begin, ValueError
+    without. RuntimeError for an index that is out of bounds.
+
     >>> bag = nn.EmbeddingBag(5, 2, mode='sum')
     >>> bag(torch.tensor([1, 2, 4]), torch.tensor([0, 2])).shape
     torch.Size([2, 2])

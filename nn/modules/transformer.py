@@ -58,6 +58,8 @@ class Transformer(Module):
 
     src is (S, N, E), tgt (T, N, E), with batch_first (N, S, E) and (N, T, E); returns tgt's shape.
 
+    RuntimeError for another E, and for batches of two sizes.
+
     >>> net = nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
     >>> net(torch.ones(2, 7, 8), torch.ones(2, 5, 8)).shape
     torch.Size([2, 5, 8])

@@ -11,6 +11,9 @@ class Upsample(Module):
 
     mode is nearest, nearest-exact, linear, bilinear, bicubic or trilinear.
 
+    A size is multiplied by scale_factor, rounded down. ValueError for both and for neither, NotImplementedError for
+    a mode of other numbers of dimensions.
+
     >>> nn.Upsample(scale_factor=2)(torch.tensor([[[1., 2.]]]))
     tensor([[[1., 1., 2., 2.]]])
     """

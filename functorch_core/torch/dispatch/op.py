@@ -23,7 +23,7 @@ from ...engine.signatures import bounded
 from ...engine.units import SCALAR_AVALS
 from ...names import pickles_name_torch
 from ...ops.op import strong
-from ...ops.signature import fits, freeze, is_packed, trace_body
+from ...ops.signature import fits, freeze, is_packed
 from ..tape.apply import GraphOp, apply, node_class_of
 from ..tape.meta import refusal
 from ..tape.node_names import Call, rename
@@ -35,7 +35,12 @@ from ..views.memory_order import is_pointwise
 from .former import in_order_of_today
 from .inplace import check_memory, check_outs, write
 from .out_dtypes import ANY, decided
+<<<<<<< HEAD
 from .paths import NEW, PLAIN, SIMPLE, Path, classes_of, path_of, pattern, remember
+=======
+from .paths import NEW, PLAIN, SIMPLE, Path, path_of, pattern, remember
+from .refusals import traced
+>>>>>>> b12
 from .slots import OPERAND, NoOperand, slot_of
 from .traits import Out, Traits, outs
 
@@ -314,7 +319,7 @@ class TorchOp:
             args = [_static(v) if slot is None else slot.placeholder(builder, v) for slot, v in zip(self.slots, bound)]
             return self.fun(*args[:n], **dict(zip(self.names[n:], args[n:])))
 
-        graph, multiple = trace_body(self.name, body)
+        graph, multiple = traced(self.name, body)
         call = Call(self, bound)
         op = GraphOp(graph, self.name, multiple, node_class_of(call.node))
         op.call = call

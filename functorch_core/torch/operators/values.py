@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...kernels.values import *  # noqa: F403
 from ...kernels.values import aval_of, dt, p
+from ..dispatch.refusals import NOT_IMPLEMENTED as NOT_IMPLEMENTED
 from ..tensors import types as _types
 from ..tensors.base import wrap_dim as wrap_dim
 from ..tensors.promotion import broadcast as broadcast
@@ -21,9 +22,6 @@ def floated(x, dtype=None):
     """x in a dtype given by its torch name; integers stay."""
     wanted = _types.numpy_dtype(dtype, aval_of(x).dtype)
     return x if wanted == aval_of(x).dtype else p.convert(x, dtype=wanted)
-
-
-NOT_IMPLEMENTED = "\"{kernel}\" not implemented for '{dtype}'"
 
 
 def require(x, allowed, kernel: str):

@@ -37,8 +37,9 @@ def distance(x1, x2, power, eps, keepdim=False):
     """pairwise_distance of values."""
     x, y = promote(x1, x2, to_float=True)
     x = p.add(p.sub(x, y), full_like(x, eps))
-    out = norm_of_difference(x, power)
-    return p.expand_dims(out, dims=(aval_of(out).ndim,)) if keepdim else out
+    single = not aval_of(x).ndim  # a number is a vector of one element
+    out = norm_of_difference(p.reshape(x, shape=(1,)) if single else x, power)
+    return p.expand_dims(out, dims=(aval_of(out).ndim,)) if keepdim and not single else out
 
 
 _UNITS = "Div0(x1, Clone0(LinalgVectorNorm0(x1))), Div0(x2, Clone0(LinalgVectorNorm0(x2)))"

@@ -295,6 +295,10 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data=True, unpack_pivot
             "output produced by torch.linalg.lu_factor"
         )
     a = aval_of(LU_data)
+    if a.ndim < 2:
+        raise RuntimeError(
+            f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(a.shape)} instead"
+        )
     empty = p.full((0,), 0, a.dtype)
     lower, upper = _triangles(LU_data) if unpack_data else (empty, empty)
     if not unpack_pivots:
@@ -303,6 +307,9 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data=True, unpack_pivot
     if not a.size:
         permutation = p.iota(shape=a.shape[:-1], dtype=dt.int32, dimension=a.ndim - 2)
     else:
+        dims = tuple(range(a.ndim - 1 - aval_of(zero_based).ndim, a.ndim - 1))  # one row of pivots may be for a batch
+        shape = (*a.shape[:-2], *aval_of(zero_based).shape[-1:])
+        zero_based = p.broadcast_in_dim(zero_based, shape=shape, dims=dims)
         permutation = p.pivots_to_permutation(zero_based, size=a.shape[-2])
     return [_permutation_matrix(permutation, a.dtype), lower, upper]
 

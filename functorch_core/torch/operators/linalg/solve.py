@@ -694,7 +694,7 @@ def _vecdot(input: Tensor, y: Tensor, dim, *, out=None):
     x = p.conj(input) if aval_of(input).dtype in dt.COMPLEX else input
     x, y = broadcast([x, y])
     d = wrap_dim(dim, aval_of(x).ndim)
-    return kernels.summed_product(x, y, d)
+    return kernels.summed_product(x, y, d) if aval_of(x).ndim else p.mul(x, y)
 
 
 @overridable

@@ -585,6 +585,8 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 def _straight_through(input: Tensor, dim):
     a = aval_of(input)
     d = wrap_dim(dim, a.ndim)
+    if not a.ndim:  # the only class
+        return p.add(p.sub(full_like(input, 1), stop_gradient(input)), input)
     best = p.argmax(input, axis=d)
     places = p.iota(shape=a.shape, dtype=np.dtype("int64"), dimension=d)
     hard = p.convert(p.eq(places, spread(best, a.shape, (d,))), dtype=a.dtype)

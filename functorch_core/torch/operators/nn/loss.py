@@ -135,9 +135,17 @@ def _huber_loss(input: Tensor, target: Tensor, reduction, delta, weight: MaybeTe
     if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     x, y = promote(input, target)
+    require_held(input, x)
     require_floating("huber_cpu", x)
     loss = _huber(float(delta))(p.sub(wide(x), wide(y)))
-    return like(_weighted_mean(loss, weight, reduction), x)
+    return like(_weighted_mean(loss, weight, reduction), input)
+
+
+def require_held(input, computed):
+    """An error unless the input's dtype, which PyTorch's result has, can hold what is computed."""
+    dtype, wider = aval_of(input).dtype, aval_of(computed).dtype
+    if dtype not in (dt.COMPLEX if wider in dt.COMPLEX else dt.INEXACT if wider in dt.INEXACT else {dtype}):
+        raise RuntimeError(CANNOT_CAST.format(found=name_of(computed), wanted=name_of(input)))
 
 
 def _warn_sizes(input, target):

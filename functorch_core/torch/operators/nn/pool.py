@@ -10,7 +10,8 @@ from ...dispatch.op import torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...views.memory_order import image, volume
-from ..values import along, aval_of, dt, full_like, like, np, p, require_floating, scalar_name, total, wide
+from .. import declaring as d
+from ..values import along, aval_of, dt, full_like, like, np, p, require, require_floating, scalar_name, total, wide
 from .pool_sizes import check, sizes
 
 # ---- the geometry of windows ---------------------------------------------------------------------
@@ -446,9 +447,17 @@ def _lp_pool(input, n: int, norm_type, kernel_size, stride, ceil_mode):
         return p.mul(top, full_like(top, math.copysign(1, norm_type)))
     pool = Pool(f"avg_pool{n}d", input, n, kernel_size, stride, 0, 1, ceil_mode)
     x = input
+    if aval_of(x).dtype not in dt.INEXACT:  # PyTorch's power of a whole number is one, and so is the mean
+        if norm_type.__class__ is float:
+            x = d.to_float(x)
+        elif aval_of(x).dtype == dt.bool_:
+            x = p.convert(x, dtype=dt.int64)
+        else:
+            require(x, {dt.int64}, "avg_pool2d")
     sums = p.reduce_window_sum(p.pow(x, full_like(x, norm_type)), **pool.arguments)
-    if ceil_mode:  # PyTorch's mean counts what a window has, times the whole kernel
+    if ceil_mode or aval_of(sums).dtype == dt.int64:  # PyTorch's mean counts what a window has, times the whole kernel
         sums = p.mul(p.div(sums, _counted(sums, pool)), full_like(sums, math.prod(pool.kernel)))
+    sums = d.to_float(sums)
     signed = p.mul(p.sign(sums), rectified(p.abs(sums)))
     return p.pow(signed, full_like(sums, 1 / norm_type))
 

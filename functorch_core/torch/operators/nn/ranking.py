@@ -17,8 +17,8 @@ from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...tensors.promotion import promote
 from ..linalg.distances import distance, pairwise_distance
-from ..values import broadcast, cast, name_of, require_floating
-from .loss import REDUCTIONS, check_reduction, legacy_reduction, reduced
+from ..values import broadcast, cast, name_of
+from .loss import REDUCTIONS, check_reduction, legacy_reduction, reduced, require_held
 
 # ---- distributions -------------------------------------------------------------------------------
 
@@ -197,6 +197,7 @@ def _cosine_embedding(input1: Tensor, input2: Tensor, target: Tensor, margin, re
         raise RuntimeError(f"{kind}, but found inputs with sizes {list(a.shape)} and {list(aval_of(input2).shape)}.")
     cosine = _cosine(input1, input2)
     y = target if t.dtype != dt.bool_ else p.convert(target, dtype=dt.int64)
+    cosine, y = broadcast([cosine, y])
     near = p.sub(full_like(cosine, 1), cosine)
     far = _hinge(p.sub(cosine, full_like(cosine, margin)))
     zero = p.zeros(aval_of(cosine))
@@ -260,10 +261,14 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
 
 @torch_op(node="SoftMarginLoss0(input)", autocast="full")
 def _soft_margin(input: Tensor, target: Tensor, reduction):
-    x, y = promote(input, target)
-    require_floating("soft_margin", x, complex=True)
-    loss = p.neg(log_sigmoid(p.mul(y, x)))
-    return reduced(loss, reduction)
+    x, y = promote(input, target, to_float=True)
+    require_held(input, x)
+    if aval_of(x).dtype in dt.COMPLEX:
+        e = p.exp(p.mul(p.neg(y), x))
+        loss = p.log(p.add(e, full_like(e, 1)))
+    else:
+        loss = p.neg(log_sigmoid(p.mul(y, x)))
+    return like(reduced(loss, reduction), input)
 
 
 @overridable

@@ -214,6 +214,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor):
                 f"but input.size({which})={size} is not divisible by {r}"
             )
     n = len(lead)
+    if not aval_of(input).size:  # PyTorch's is as it was
+        return p.reshape(input, shape=aval_of(input).shape)
     x = p.reshape(input, shape=(*lead, c, h // r, r, w // r, r))
     x = permuted(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
     return p.reshape(x, shape=(*lead, c * r * r, h // r, w // r))

@@ -463,9 +463,20 @@ def ldexp(input: Tensor, other: Tensor, *, out=None):
     >>> torch.ldexp(torch.tensor([1.]), torch.tensor([1, 2, 3]))
     tensor([2., 4., 8.])
     """
+    if input.aval.dtype in dt.FLOATING and other.aval.dtype not in dt.INEXACT:
+        require(other, dt.INTEGER, "ldexp_cpu_exp")
+        return widened(_scaled)(*promote(input, other))
     (power,) = promote(other, to_float=True)
-    power = p.exp2(power)
-    return p.mul(*promote(input, power))
+    return p.mul(*promote(input, p.exp2(power)))
+
+
+def _scaled(x, n):
+    """x * 2 ** n of whole n, in steps: 2 ** n may be too large to be held."""
+    most = 127 if n.aval.dtype == dt.float32 else 1023
+    for _ in range(3):
+        step = p.max(p.min(n, like(n, most)), like(n, -most))
+        x, n = p.mul(x, p.exp2(step)), p.sub(n, step)
+    return x
 
 
 # ---- signs ---------------------------------------------------------------------------------------

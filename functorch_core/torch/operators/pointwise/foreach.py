@@ -9,9 +9,10 @@ from ....core import dtypes as dt
 from ....core.trace import Builder
 from ....engine import guarded, pending, record
 from ....engine.signatures import bounded
-from ....ops.signature import Weak, describe, placeholder, trace_body
+from ....ops.signature import Weak, describe, placeholder
 from ...dispatch.inplace import fitted
 from ...dispatch.op import composite, registry
+from ...dispatch.refusals import traced
 from ...dispatch.slots import aval_of_tensor
 from ...tape.apply import GraphOp, apply
 from ...tape.modes import grad_mode, state
@@ -83,7 +84,7 @@ class Foreach:
             named = {k: self._column(builder, v, n) for k, v in kwargs.items()}
             return [self.body(*[c[i] for c in columns], **{k: c[i] for k, c in named.items()}) for i in range(n)]
 
-        return GraphOp(trace_body(self.name, body)[0], self.name, True)
+        return GraphOp(traced(self.name, body)[0], self.name, True)
 
     def _column(self, builder: Builder, x, n: int) -> Sequence:
         """What stands for an argument in each of n calls of the body."""

@@ -60,15 +60,24 @@ igammac = binary(
 )
 
 
-def _promoted(name: str, apply, doc: str, example: str):
-    """The form in torch.special, which takes integers, too."""
-    traits = {"floats": True, "dtypes": d.FLOATS, "kernel": f"{name}_cpu", **SPECIAL}
-    return binary(f"special_{name}", apply, doc, example=example, **traits)
+def _of_special(name: str, apply, doc: str, kernel: str, example: str):
+    """The form in torch.special."""
+    return binary(f"special_{name}", apply, doc, example=example, dtypes=d.FLOATS, kernel=kernel, **SPECIAL)
 
 
-gammainc = _promoted("gammainc", p.igamma, "The regularized lower incomplete gamma function.", "[1], [1] -> [0.6321]")
-gammaincc = _promoted(
-    "gammaincc", p.igammac, "The regularized upper incomplete gamma function.", "[1], [1] -> [0.3679]"
+gammainc = _of_special(
+    "gammainc",
+    p.igamma,
+    "The regularized lower incomplete gamma function.",
+    "igamma_cpu",
+    "[1., 2.], [1., 2.] -> [0.6321, 0.5940]",
+)
+gammaincc = _of_special(
+    "gammaincc",
+    p.igammac,
+    "The regularized upper incomplete gamma function.",
+    "igammac_cpu",
+    "[1., 2.], [1., 2.] -> [0.3679, 0.4060]",
 )
 
 
