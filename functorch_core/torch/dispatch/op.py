@@ -35,12 +35,8 @@ from ..views.memory_order import is_pointwise
 from .former import in_order_of_today
 from .inplace import check_memory, check_outs, write
 from .out_dtypes import ANY, decided
-<<<<<<< HEAD
 from .paths import NEW, PLAIN, SIMPLE, Path, classes_of, path_of, pattern, remember
-=======
-from .paths import NEW, PLAIN, SIMPLE, Path, path_of, pattern, remember
 from .refusals import traced
->>>>>>> b12
 from .slots import OPERAND, NoOperand, slot_of
 from .traits import Out, Traits, outs
 
