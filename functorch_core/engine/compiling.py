@@ -18,6 +18,7 @@ from .history import callers_line, compiled
 from .layout import channels_last
 from .loops import computed_once
 from .modes import log, settings
+from .parts import parts_of
 from .progress import compiling
 from .value import Value, to_buffer
 
@@ -49,6 +50,61 @@ class Program:
         if self.outputs is None:
             return outs
         return [outs[i] if i >= 0 else buffers[-1 - i] for i in self.outputs]
+
+    @property
+    def executables(self) -> list[Executable]:
+        """What it runs, in order."""
+        return [self.executable]
+
+
+class ProgramInParts:
+    """Two programs, one after the other, in the place of one (see parts).
+
+    The first overwrites none of its inputs: until the second runs nothing has happened, should it be interrupted.
+    """
+
+    __slots__ = ("first", "second", "taken", "given", "device")
+
+    def __init__(self, first: Program, second: Program, taken: tuple[int, ...], given: tuple[int, ...]) -> None:
+        self.first, self.second, self.device = first, second, first.device
+        self.taken, self.given = taken, given
+
+    def __call__(self, buffers: list[Any]) -> list[Any]:
+        """Run on buffers of the right avals and device; a buffer for each result."""
+        found: list[Any] = []
+        self.run_into(buffers, found)
+        return self.results(found[0], buffers)
+
+    def run_into(self, buffers: list[Any], found: list[Any]) -> None:
+        """Run; append what both gave to `found` in one step (see Executable.run_into)."""
+        begun = self.first(buffers)
+        there = buffers + begun
+        self.second.executable.run_into([there[i] for i in self.taken] + self.second.hoisted, found, begun)
+
+    def results(self, outs: list[Any], buffers: list[Any]) -> list[Any]:
+        """A buffer for each result, of what both gave and the inputs."""
+        there = buffers + outs
+        return [there[i] for i in self.given]
+
+    @property
+    def executables(self) -> list[Executable]:
+        """What it runs, in order."""
+        return [self.first.executable, self.second.executable]
+
+
+def compile_recording(
+    graph: Graph, device: Device, donate: Sequence[int], *, name: str, why: str, place: str, on_this_thread: bool
+) -> Program | ProgramInParts:
+    """Compile what was recorded, as `compile_graph` does; a large program for the CPU in two parts."""
+    said: dict[str, Any] = {"why": why, "place": place, "on_this_thread": on_this_thread}
+    parts = parts_of(graph) if device.platform == "cpu" else None
+    if parts is None:
+        return compile_graph(graph, device, donate=donate, name=name, **said)
+    free = {graph.inputs[i] for i in donate}.union(parts.first.outputs).difference(graph.outputs)
+    first = compile_graph(parts.first, device, name=f"{name}_begun", **said)
+    donate = [i for i, slot in enumerate(parts.second.inputs) if slot in free]
+    second = compile_graph(parts.second, device, donate=donate, name=f"{name}_ended", **said)
+    return ProgramInParts(first, second, parts.taken, parts.given)
 
 
 def compile_graph(

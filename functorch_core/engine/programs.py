@@ -27,7 +27,7 @@ from ..primitives import reshape, slice
 from ..xla.device import Device
 from ..xla.jobs import Job
 from . import cost, deferred, signatures
-from .compiling import Program, compile_graph
+from .compiling import Program, ProgramInParts, compile_graph, compile_recording
 from .errors import out_of_memory
 from .history import place_of, sequences
 from .modes import log, settings
@@ -36,6 +36,8 @@ from .recorder import SCALAR, Recording, hooks
 from .stats import count
 from .units import SCALAR_AVALS, Unit
 from .value import Poison, Value, concrete, has_data, placed
+
+AnyProgram = Program | ProgramInParts
 
 READ = "a value was read"
 BRIEF = 100.0  # microseconds, estimated: who waits for a longer program leaves it his core
@@ -75,7 +77,7 @@ class Plan:
         self.work = work  # microseconds that its program takes, estimated
         self.schedule: Schedule | None = None  # how to compute it op by op
         self.on_host: Reference | None = None  # the same as one function of NumPy's
-        self.program: Program | None = None
+        self.program: AnyProgram | None = None
         self.job: Job | None = None  # compiles the program, if it is still to be had in `turn`
         self.turn: list[bool] = []
         self.taints: dict[Any, deferred.Taints] = {}
@@ -224,7 +226,7 @@ def _run_units(plan: Plan, recording: Recording, live: tuple[int, ...], device: 
     run_schedule(plan.schedule, recording)
 
 
-def _run_fused(program: Program, recording: Recording, live: tuple[int, ...], soon: bool) -> None:
+def _run_fused(program: AnyProgram, recording: Recording, live: tuple[int, ...], soon: bool) -> None:
     """Run; `soon`: the result is read at once, and will be there."""
     buffers = [
         v.data if v.data.__class__ is xla.Buffer else placed(v, v.data, program.device) for v in recording.inputs
@@ -264,7 +266,7 @@ def _bound_queue(outs: list[Any]) -> None:
     """Let the device catch up with Python every MAX_IN_FLIGHT programs. (Holding on to results of
     earlier programs, to wait for those, would keep them from being donated.)"""
     if outs and next(_started) % MAX_IN_FLIGHT == 0:
-        xla.block(outs[0])
+        xla.block(outs[-1])  # of a program in parts the first may be overwritten
 
 
 def _forget(recording: Recording) -> None:
@@ -377,7 +379,7 @@ def _start_compiling(
         )
 
 
-def _compile_in_turn(turn: list[bool], *args: Any) -> Program | None:
+def _compile_in_turn(turn: list[bool], *args: Any) -> AnyProgram | None:
     """The program, unless it is needed, or Python ends, before its turn has come."""
     with _one_by_one:
         return _compile(*args) if _taken(turn) else None
@@ -413,7 +415,7 @@ def _to_compile(
 
 def _join(
     plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device, read: bool
-) -> Program:
+) -> AnyProgram:
     job = plan.job
     if job is not None and _taken(plan.turn):  # it waits for others, which nobody needs yet
         job = plan.job = None
@@ -452,12 +454,12 @@ def _compile(
     device: Device,
     sources: list[Any],
     here: bool,
-) -> Program:
+) -> AnyProgram:
     graph = graph_of(calls, avals, floats, ints, live)
-    return compile_graph(
+    return compile_recording(
         graph,
         device,
-        donate=donated,
+        donated,
         name=f"recording_of_{len(calls)}_ops",
         why=sequences.why([unit for unit, _ in calls], sources),
         place=place_of(sources),

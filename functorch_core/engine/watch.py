@@ -223,7 +223,8 @@ class Explanation:
     def memory(self) -> dict[str, int]:
         """Bytes and number of buffers that are held, the most that were, and what the largest program needs beside."""
         held, buffers = _held()
-        executables = [plan.program.executable for plan in list(programs._plans.values()) if plan.program is not None]
+        found = [plan.program for plan in list(programs._plans.values()) if plan.program is not None]
+        executables = [executable for program in found for executable in program.executables]
         temporary = max([e.memory_analysis()["temp"] for e in executables], default=0)
         return {"held": held, "buffers": buffers, "most": max(held, self.watch.most_bytes), "temporary": temporary}
 

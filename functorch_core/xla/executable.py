@@ -77,11 +77,12 @@ class Executable:
         self._check(buffers)
         return self.run(buffers)
 
-    def run_into(self, buffers: list[Buffer], found: list[Any]) -> None:
-        """Like `run`, but appends the list of results to `found` before any line of Python runs:
-        an interrupt comes before the program or when its results are there, never between."""
+    def run_into(self, buffers: list[Buffer], found: list[Any], before: list[Any] | None = None) -> None:
+        """Like `run`, but appends the list of results, behind those of `before`, to `found` before any line of Python
+        runs: an interrupt comes before the program or when its results are there, never between."""
         try:
-            found.extend(map(self._consume, map(self._execute, (buffers,))))
+            results = map(self._consume, map(self._execute, (buffers,)))
+            found.extend(results if before is None else map(before.__add__, results))
         except RuntimeError as error:
             fail(error)
 
