@@ -19,6 +19,7 @@ from .layout import channels_last
 from .loops import computed_once
 from .modes import log, settings
 from .parts import parts_of
+from .products import by_library
 from .progress import compiling
 from .value import Value, to_buffer
 
@@ -132,7 +133,7 @@ def compile_graph(
     passed = {-1 - i for i in outputs or () if i < 0}
     alias = aliases(slim, [k for k in donate if k not in passed], asked)
     with outside_traces():
-        laid = computed_once(channels_last(slim, asked)) if device.platform == "cpu" else slim
+        laid = by_library(computed_once(channels_last(slim, asked))) if device.platform == "cpu" else slim
         lowered = lower(laid, device.platform, alias, features=_features_of(laid) if asked else ())
         hoisted = [to_buffer(v) if isinstance(v, Value) else xla.put(v, device) for v in lowered.hoisted]
     log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")

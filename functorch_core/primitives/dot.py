@@ -48,7 +48,7 @@ def _pairs(dims: tuple[Ints, ...]) -> tuple[Ints, Ints]:
     return tuple(dims[0]), tuple(dims[1])
 
 
-def _free(ndim: int, contract: Ints, batch: Ints) -> Ints:
+def free_dims(ndim: int, contract: Ints, batch: Ints) -> Ints:
     """The dimensions of one operand that are neither contracted nor batch dimensions."""
     return tuple(d for d in range(ndim) if d not in contract and d not in batch)
 
@@ -70,8 +70,8 @@ def _dot_shape(x: Aval, y: Aval, *, contract: tuple[Ints, ...], batch: tuple[Int
     return aval(
         (
             *shared,
-            *(x.shape[d] for d in _free(x.ndim, contract[0], batch[0])),
-            *(y.shape[d] for d in _free(y.ndim, contract[1], batch[1])),
+            *(x.shape[d] for d in free_dims(x.ndim, contract[0], batch[0])),
+            *(y.shape[d] for d in free_dims(y.ndim, contract[1], batch[1])),
         ),
         out_dtype,
     )
@@ -96,7 +96,7 @@ def _dot_at(
     """np.matmul of the operands as matrices, what that takes written down: None of other dtypes."""
     if not x.dtype == y.dtype == sum_dtype(x.dtype, out_dtype) == out_dtype:
         return None
-    free_x, free_y = _free(x.ndim, contract[0], batch[0]), _free(y.ndim, contract[1], batch[1])
+    free_x, free_y = free_dims(x.ndim, contract[0], batch[0]), free_dims(y.ndim, contract[1], batch[1])
     shared, kept_x, kept_y, inner = (
         tuple(a.shape[d] for d in dims) for a, dims in ((x, batch[0]), (x, free_x), (y, free_y), (x, contract[0]))
     )
@@ -180,7 +180,7 @@ def _places(order: list[Ints], dims: Ints) -> Ints:
 def _without_ones(ctx: LowerContext, x: Operand, contract: Ints, batch: Ints) -> tuple[Operand, Ints, Ints]:
     """x without free dimensions of size 1, and where its contracted and batch dimensions are then: a batched product
     with one takes XLA 78 ms to compile, 29 without."""
-    ones = [d for d in _free(x.aval.ndim, contract, batch) if x.aval.shape[d] == 1]
+    ones = [d for d in free_dims(x.aval.ndim, contract, batch) if x.aval.shape[d] == 1]
     if not ones:
         return x, contract, batch
     kept = [d for d in range(x.aval.ndim) if d not in ones]
@@ -216,7 +216,7 @@ def _collapse(
     together = [pair for pair in (contract, batch) if _run(pair[0]) and _run(pair[1])]
     new, orders = [], []
     for side, operand in enumerate(operands):
-        free = _free(operand.aval.ndim, contract[side], batch[side])
+        free = free_dims(operand.aval.ndim, contract[side], batch[side])
         groups = [pair[side] for pair in together] + [free if _run(free) else ()]
         operand, order = _collapse_operand(ctx, operand, groups)
         new.append(operand)
@@ -253,7 +253,7 @@ def _dot_cpu(
 
 def _by_x(ct: Value, y: Value, x: Aval, contract: tuple[Ints, ...], batch: tuple[Ints, ...]) -> Value:
     """The cotangent of x, [batch, free of x, contracted], put into x's order."""
-    free_x, free_y = _free(x.ndim, contract[0], batch[0]), _free(y.aval.ndim, contract[1], batch[1])
+    free_x, free_y = free_dims(x.ndim, contract[0], batch[0]), free_dims(y.aval.ndim, contract[1], batch[1])
     shared, kept = len(batch[0]), len(free_x)
     rest = tuple(range(shared + kept, shared + kept + len(free_y)))
     out = _dot_in(x.dtype, ct, y, (rest, free_y), (tuple(range(shared)), batch[1]))
@@ -263,7 +263,7 @@ def _by_x(ct: Value, y: Value, x: Aval, contract: tuple[Ints, ...], batch: tuple
 
 def _by_y(ct: Value, x: Value, y: Aval, contract: tuple[Ints, ...], batch: tuple[Ints, ...]) -> Value:
     """The cotangent of y, [batch, contracted, free of y], put into y's order."""
-    free_x, free_y = _free(x.aval.ndim, contract[0], batch[0]), _free(y.ndim, contract[1], batch[1])
+    free_x, free_y = free_dims(x.aval.ndim, contract[0], batch[0]), free_dims(y.ndim, contract[1], batch[1])
     shared = len(batch[0])
     rest = tuple(range(shared, shared + len(free_x)))
     in_order = [d for _, d in sorted(zip(*contract))]  # the result has them in x's order
@@ -327,7 +327,7 @@ def _dot_batch(
     if dx is not None and dy is not None:
         batch = ((dx, *batch[0]), (dy, *batch[1]))
         return dot_general(x, y, contract=contract, batch=batch, out_dtype=out_dtype), 0
-    free_x, free_y = (_free(aval_of(a).ndim, contract[i], batch[i]) for i, a in enumerate(args))
+    free_x, free_y = (free_dims(aval_of(a).ndim, contract[i], batch[i]) for i, a in enumerate(args))
     if dy is None:
         to = free_x.index(dx)
     elif free_y == (dy,):  # a matrix by many vectors gives rows, as what they meet next has them

@@ -87,16 +87,16 @@ def make_used(module_text: str) -> None:
     if "@onednn." in module_text:
         with _lock:  # XLA takes one handler a target
             for target in sorted(set(_TARGETS.findall(module_text)) - _registered):
-                binding.register_handler(target, job_of(Convolution.of_target(target)).handler)
+                binding.register_handler(target, kinds[target.split(".")[1]](target).handler)
                 _registered.add(target)
 
 
 _registered: set[str] = set()
 
 
-def can_be_called(convolution: Convolution) -> bool:
-    """Whether a program may call this convolution: XLA forgets none, so that there is a limit to their number."""
-    return len(_registered) < MOST_REGISTERED or convolution.target() in _registered
+def may_register(target: str) -> bool:
+    """Whether a program may call this: XLA forgets no target, so that there is a limit to their number."""
+    return len(_registered) < MOST_REGISTERED or target in _registered
 
 
 def is_available() -> bool:
@@ -240,6 +240,10 @@ def job_of(convolution: Convolution) -> Job:
     if convolution.dtype not in _DTYPES:
         raise Unsupported(f"{convolution.dtype} convolution by oneDNN")
     return made_by(lambda library: _Convolving(library, convolution).job())
+
+
+# The second word of a target -> what makes its job. Other modules add theirs.
+kinds: dict[str, Callable[[str], Job]] = dict.fromkeys(KINDS, lambda target: job_of(Convolution.of_target(target)))
 
 
 class _Made:

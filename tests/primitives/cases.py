@@ -403,4 +403,5 @@ ELSEWHERE = {
     "sharding_constraint": ("array/four_devices.py", "with_sharding_constraint"),
     "custom_call": ("transforms/test_callback.py", "custom_call"),
     "custom_lin": ("transforms/test_custom.py", "custom_vjp"),
+    "library_dot": ("engine/test_products.py", "library_dot"),
 }
