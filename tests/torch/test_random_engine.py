@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from functorch_core.torch.operators import random as engine
-from functorch_core.torch.operators.random import box_muller, fused_normals, swaps
+from functorch_core.torch.operators.random import box_muller, discrete, fused_normals, swaps
 
 torch = pytest.importorskip("torch")
 
@@ -500,6 +500,14 @@ def test_bernoulli_by_number(pair, size, dtype):
         pair.check(
             engine.bernoulli(pair.ours, size, dtype, p), pair.empty(size, dtype).bernoulli_(p, generator=pair.theirs)
         )
+
+
+def test_bernoulli_in_pieces(pair):
+    n = 3 * discrete.PIECE + 17
+    pair.check(
+        engine.bernoulli(pair.ours, (n,), np.float32, 0.3),
+        pair.empty((n,), FLOATS[0]).bernoulli_(0.3, generator=pair.theirs),
+    )
 
 
 @small_sizes

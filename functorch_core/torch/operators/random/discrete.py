@@ -12,6 +12,7 @@ from .transforms import exponential
 
 _BERNOULLI_TYPES = (*(np.dtype(code) for code in ("?", "u1", "i1", "i2", "i4", "i8")), *FLOAT_TYPES)
 _MAX_CATEGORIES = 1 << 24
+PIECE = 1 << 16  # samples that are drawn at once
 FEW = 64  # weights that Python looks at: NumPy takes four calls, 8 us
 
 
@@ -30,6 +31,8 @@ def bernoulli(gen: Mt19937Generator, size, dtype, p) -> np.ndarray:
             if isinstance(p, np.ndarray)
             else f"bernoulli_ expects p to be in [0, 1], but got p={p:g}"
         )
+    if n > PIECE and not isinstance(p, np.ndarray):
+        return _by_pieces(gen, n, dtype, p).reshape(size)
     if not isinstance(p, np.ndarray) or p.dtype == np.float64:
         uniforms = gen.uniform_float64(n)
     else:
@@ -37,6 +40,15 @@ def bernoulli(gen: Mt19937Generator, size, dtype, p) -> np.ndarray:
         uniforms = gen.uniform_float32(n)
         p = p.astype(np.float32, copy=False)
     return (uniforms.reshape(size) < p).astype(dtype, copy=False)
+
+
+def _by_pieces(gen: Mt19937Generator, n: int, dtype: np.dtype, p: float) -> np.ndarray:
+    """The same a piece at a time: all uniforms of a mask would take eight times its memory."""
+    found = np.empty(n, dtype)
+    for i in range(0, n, PIECE):
+        piece = found[i : i + PIECE]
+        piece[:] = gen.uniform_float64(len(piece)) < p
+    return found
 
 
 def _are_probabilities(p) -> bool:
