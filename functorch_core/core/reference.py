@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from .types import Function
 
 FOLDED = 4096  # elements; larger constants are computed each time rather than kept, but for views
 WRITTEN_OUT = 64  # steps; of a longer graph a loop takes them
+LET_GO = 1 << 20  # bytes; larger arrays are given up at their last use, smaller ones when all steps are done
 
 
 LARGE, STRIP = 1 << 16, 16  # elements
@@ -95,17 +96,22 @@ def conform(array: np.ndarray, aval: Aval) -> np.ndarray:
     return array if array.dtype == aval.dtype else array.astype(aval.dtype)
 
 
-class Step:
-    """One node: a function, places of its operands and results, their avals, and whether a result
-    is left with dimensions of size 1."""
+# Places of operands, of results, whether there are several, and what is given up.
+Form: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], bool, tuple[int, ...]]
 
-    __slots__ = ("run", "args", "outs", "avals", "multiple", "thin")
+
+class Step:
+    """One node: a function, places of its operands and results, their avals, whether a result
+    is left with dimensions of size 1, and the places whose large arrays nothing needs after it."""
+
+    __slots__ = ("run", "args", "outs", "avals", "multiple", "thin", "frees")
 
     def __init__(
         self, run: Any, args: list[int], outs: list[int], avals: list[Aval], multiple: bool, thin: bool
     ) -> None:
         self.run, self.args, self.outs = run, args, outs
         self.avals, self.multiple, self.thin = avals, multiple, thin
+        self.frees: tuple[int, ...] = ()
 
     def first(self, env: list[np.ndarray | None]) -> None:
         """Run, and compare with the avals. Where a dtype differs, it is converted from now on."""
@@ -118,11 +124,13 @@ class Step:
             outs = right
         for place, out in zip(self.outs, outs):
             env[place] = out
+        for place in self.frees:
+            env[place] = None
 
     @property
-    def form(self) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
-        """Where operands come from and results go to."""
-        return tuple(self.args), tuple(self.outs), self.multiple
+    def form(self) -> Form:
+        """Where operands come from, results go to, and what is given up."""
+        return tuple(self.args), tuple(self.outs), self.multiple, self.frees
 
 
 def _converting(run: Function, avals: list[Aval], multiple: bool) -> Function:
@@ -174,16 +182,14 @@ def _loop(program: Reference, *arrays: np.ndarray) -> list[np.ndarray]:
                 env[place] = out
         else:
             env[step.outs[0]] = found
+        found = None
+        for place in step.frees:
+            env[place] = None
     return [np.asarray(env[i]) for i in program.outputs]
 
 
 @functools.lru_cache(1024)
-def _written(
-    n_inputs: int,
-    n_places: int,
-    forms: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...],
-    outputs: tuple[int, ...],
-) -> Function:
+def _written(n_inputs: int, n_places: int, forms: tuple[Form, ...], outputs: tuple[int, ...]) -> Function:
     """Steps of these forms as a function of Python, made by (functions of the steps, constants).
 
     Few graphs differ in form, so that hardly anything is compiled here (0.1 ms). For x / 255:
@@ -195,11 +201,12 @@ def _written(
     """
     inputs = [f"x{i}" for i in range(n_inputs)]
     steps = []
-    for k, (args, outs, multiple) in enumerate(forms):
+    for k, (args, outs, multiple, frees) in enumerate(forms):
         made = "".join([f"x{i}, " for i in outs]) if multiple else f"x{outs[0]}"
         called = f"f{k}({', '.join([f'x{i}' for i in args])})"
         steps.append(f"{made} = {called}" if outs else called)
-    computed = {i for _, outs, _ in forms for i in outs}
+        steps += [f"x{i} = None" for i in frees]
+    computed = {i for _, outs, *_ in forms for i in outs}
     constants = [i for i in range(n_inputs, n_places) if i not in computed]
     results = [f"x{i} if x{i}.__class__ is ndarray else asarray(x{i})" for i in outputs]
     lines = [
@@ -243,6 +250,7 @@ class _Builder:
                 self._add(node, node.outputs[0] in thin if node.outputs else False)
         program.rest, program.steps = self.rest, self.steps
         program.outputs = [self.place[s] for s in graph.outputs]
+        _let_go(self.steps, set(program.outputs))
 
     def _new(self, slot: int, value: np.ndarray | None = None) -> None:
         self.place[slot] = self.n_inputs + len(self.rest)
@@ -274,6 +282,15 @@ class _Builder:
         )
         small = not node.primitive.traits.numpy or all(a.size <= FOLDED for a in outs)
         return known and small and not (has_effect(node) or subgraphs(node))
+
+
+def _let_go(steps: list[Step], outputs: set[int]) -> None:
+    """Say behind which step each large array that a step makes is given up."""
+    last = {place: step for step in steps for place in (*step.outs, *step.args)}
+    for step in steps:
+        for place, aval in zip(step.outs, step.avals):
+            if aval.nbytes >= LET_GO and place not in outputs:
+                last[place].frees += (place,)
 
 
 def thin_slots(graph: Graph) -> set[int]:
