@@ -21,8 +21,9 @@ if recording is None:
     recording, value = begun(unit, ({x}))
 if recording is not None:
     values = recording.values
-    try:
-        recording.signature += (unit, {slots}){packed}
+    try:{slots}
+        signature = recording.signature  # to append one by one is 0.02 us less than a tuple of them
+        signature.append(unit){append}{packed}
         frame = getframe({inner})
         code = frame.f_code
         if code is not recording.code:
@@ -30,7 +31,9 @@ if recording is not None:
                 frame = frame.f_back
                 code = frame.f_code
             recording.code = code
-        recording.sources += (code, frame.f_lasti)
+        sources = recording.sources
+        sources.append(code)
+        sources.append(frame.f_lasti)
         value = Value()
         value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
         values.append(value)
@@ -56,13 +59,18 @@ NAMES: dict[str, Any] = {
 }
 
 
+LINE = "\n        "
+
+
 def recording(values: Sequence[str], inner: int, ints: Sequence[str] = (), indent: int = 0) -> str:
     """The text that records `unit` of the values and Python ints of these names, and names the result `value`. Of the
     callers of the function that it is a part of, `inner - 1` are known to be the library's."""
-    slots = [f"{x}.slot if {x}.recording is recording else recording.input({x})," for x in values]
+    slots = [f"s{i} = {x}.slot if {x}.recording is recording else recording.input({x})" for i, x in enumerate(values)]
+    append = [f"signature.append({x})" for x in [*[f"s{i}" for i in range(len(values))], *[SCALAR - 1] * len(ints)]]
     text = RECORDING.format(
         x="".join([f"{x}, " for x in (*values, *ints)]),
-        slots=" ".join(slots + [f"{SCALAR - 1},"] * len(ints)),
+        slots="".join([LINE + x for x in slots]),
+        append="".join([LINE + x for x in append]),
         packed=f"; recording.ints += ({', '.join(ints)},)" if ints else "",
         inner=inner,
     )
