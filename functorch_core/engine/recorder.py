@@ -24,7 +24,7 @@ from ..core.trace import state as trace_state
 from ..core.types import ArrayLike, Function
 from ..xla.buffers import deleted_message
 from ..xla.errors import ExecutionError
-from .modes import settings
+from .modes import settings, tier_changes
 from .stats import count
 from .units import SCALAR_AVALS, Unit, unit_of_primitive
 from .value import InMemory, NoData, OnMesh, Unverified, Value, absent, from_numpy, now
@@ -208,6 +208,17 @@ class Recording:
                 hooks.checked(work)
                 work.states = {}
 
+    def use_again(self) -> None:
+        """Be empty, and this thread's recording once more: to make another takes 0.5 us."""
+        for held in (self.signature, self.sources, self.values, self.inputs, self.input_slots):
+            held.clear()
+        if self.floats or self.ints:
+            self.floats, self.ints = [], []
+        if self.walked:
+            self.makers, self.walked = [], 0
+        if self.done and _state.recording is None and _state.at_once is None:
+            self.done, self.limit, _state.recording = False, _state.limit, self
+
     def _freeze(self) -> Recording:
         """The finished calls, where the thread that records here cannot reach them. It may be in
         the middle of a call: it will find that the recording is done, and record that call again."""
@@ -271,8 +282,18 @@ def begun(unit: Unit, operands: Sequence[ArrayLike]) -> tuple[Recording | None, 
 def set_at_once(compute: Function | None) -> Function | None:
     """What this thread calls, instead of recording, while nothing is recorded: compute(unit,
     operands), which gives the result, or None for what is to be recorded. Returns the one before."""
+    _drop_empty()
     before, _state.at_once = _state.at_once, compute
     return before
+
+
+def _drop_empty() -> None:
+    """Let the next call begin a recording: how, may have changed."""
+    if _state.recording is not None and not _state.recording.signature:
+        _state.recording = None
+
+
+tier_changes.append(_drop_empty)
 
 
 def set_recording(recording: Recording | None) -> Recording | None:
