@@ -184,16 +184,17 @@ class Recording:
 
     def flush(self, why: str = "", tier: str | None = None) -> None:
         """Compute everything recorded, by a tier if one is named; live values then have data."""
-        with self.lock:
-            if self.done:
-                return
-            try:
+        self.lock.acquire()  # `with` takes 0.08 us more
+        try:
+            if not self.done:
                 self._flush(why, tier)
-            except Exception:
-                raise
-            except BaseException:  # Ctrl-C: what is not computed yet can be when it is read
-                self.done = not (self.frozen or self).signature
-                raise
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: what is not computed yet can be when it is read
+            self.done = not (self.frozen or self).signature
+            raise
+        finally:
+            self.lock.release()
 
     def _flush(self, why: str, tier: str | None) -> None:
         self.done, self.limit = True, 0
