@@ -14,8 +14,8 @@ from ..core.explain import MISTAKES, as_function, as_operator, told
 from ..core.trace import Traced, open_traces, state
 from ..core.tree import boxes, content
 from ..engine import Unit, Value, from_numpy, record
-from ..engine.recorder import record_pair
 from ..engine.signatures import bounded, itself
+from ..engine.written_out import record_pair
 from ..ops.op import Op, strong
 from ..ops.places import declared_in
 from ..ops.signature import Weak, fits

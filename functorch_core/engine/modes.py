@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import xla
@@ -36,6 +36,7 @@ class _Settings:
 
 
 settings = _Settings()
+tier_changes: list[Callable[[], None]] = []  # what is called where the tier is chosen
 
 
 def get_tier() -> str:
@@ -60,6 +61,8 @@ def set_tier(tier: str) -> None:
         raise ValueError(f"set_tier: unknown tier {tier!r}; expected one of {', '.join(TIERS)}")
     settings.tier = tier
     settings.direct = settings.watch is None and settings.runs_programs()
+    for call in tier_changes:
+        call()
 
 
 os.register_at_fork(after_in_child=lambda: setattr(settings, "direct", False))

@@ -27,6 +27,7 @@ from ..primitives import reshape, slice
 from ..xla.device import Device
 from ..xla.jobs import Job
 from . import cost, deferred, signatures
+from .again import ALONE, FEW, computed_again, forget, live_results, remember
 from .compiling import Program, ProgramInParts, compile_graph, compile_recording
 from .errors import out_of_memory
 from .history import place_of, sequences
@@ -93,24 +94,12 @@ _ended = False
 # ---- the key -----------------------------------------------------------------------------------------
 
 
-def _references(values: list[Value]) -> list[int]:
-    return list(map(sys.getrefcount, values))
-
-
-_ALONE = _references([Value()])[0]  # the count of an object that only its list refers to
-
-
-def live_results(values: list[Value]) -> tuple[int, ...]:
-    """The slots of the results that somebody besides the recording still refers to."""
-    return tuple([i for i, n in enumerate(_references(values)) if n > _ALONE])
-
-
 def dead_inputs(recording: Recording) -> tuple[int, ...]:
     """The inputs whose buffers nobody will read again: they may be overwritten."""
     inputs = recording.inputs
     dead = []
-    for i, n in enumerate(_references(inputs)):
-        if n == _ALONE + 1 and inputs[i].aval.nbytes >= DONATE_BYTES:  # + 1: input_slots
+    for i, n in enumerate(map(sys.getrefcount, inputs)):
+        if n == ALONE + 1 and inputs[i].aval.nbytes >= DONATE_BYTES:  # + 1: input_slots
             data = inputs[i].data
             # A host array is copied to the device first. 3: the value's slot, the local name, the
             # argument. A NumPy view would be one more.
@@ -146,6 +135,13 @@ def device_of(recording: Recording) -> Device:
 
 def compute(recording: Recording, why: str, tier: str | None = None) -> None:
     """Give every live result its data."""
+    if (
+        tier is None
+        and len(recording.values) <= FEW
+        and not (recording.checks or recording.doubtful)
+        and computed_again(recording)
+    ):
+        return recording.use_again()
     small = _all_small(recording.inputs)
     if not small:
         _require(recording.inputs)
@@ -205,6 +201,9 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, s
             _start_compiling(plan, recording, live, donated, device, why == READ)
         if plan.on_host is not None and not settings.debug_nans:
             run_on_host(plan.on_host, plan.schedule, recording)  # type: ignore[arg-type]  # it came first
+            if small and plan.on_host.run is not None:
+                ops = plan.schedule.ops["reference_ops"]  # type: ignore[union-attr]
+                remember((key[0], live, len(recording.inputs)), plan, plan.on_host.run, device, ops)
         else:
             _run_units(plan, recording, live, device)
         return plan
@@ -302,11 +301,17 @@ def _new_plan(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Devi
 
 def _forget_old_plans() -> None:
     while len(_plans) > MAX_PLANS:
-        _plans.popitem(last=False)
+        _forget_oldest()
     if len(_plans) % 16 == 0:  # to add them up takes 20 us
         ops = sum([plan.ops for _, plan in _known_plans()])
         while ops > MAX_PLAN_OPS and len(_plans) > 1:
-            ops -= _plans.popitem(last=False)[1].ops
+            ops -= _forget_oldest().ops
+
+
+def _forget_oldest() -> Plan:
+    key, plan = _plans.popitem(last=False)
+    forget((key[0], key[1], key[4]))
+    return plan
 
 
 def _known_plans() -> list[tuple[Any, Plan]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import xla
 
-_counters = {
+counters = {
     "flushes": 0,
     "reference_ops": 0,
     "op_runs": 0,
@@ -17,7 +17,7 @@ _counters = {
 
 def count(name: str, amount: int = 1) -> None:
     """Add to a counter."""
-    _counters[name] += amount
+    counters[name] += amount
 
 
 def stats() -> dict[str, float]:
@@ -29,7 +29,7 @@ def stats() -> dict[str, float]:
     ['compile_seconds', 'compiles', 'cut_recordings']
     """
     now = xla.compile_stats()
-    return {**_counters, **{k: now[k] - _base.get(k, 0) for k in now}}
+    return {**counters, **{k: now[k] - _base.get(k, 0) for k in now}}
 
 
 _base: dict[str, float] = {}
@@ -40,6 +40,6 @@ def reset_stats() -> None:
 
     >>> fc.engine.reset_stats()
     """
-    for name in _counters:
-        _counters[name] = 0
+    for name in counters:
+        counters[name] = 0
     _base.update(xla.compile_stats())

@@ -61,7 +61,8 @@ class Value(HasAval):
         return from_numpy, (np.array(to_numpy(self)),)
 
 
-def _computed(a: Aval, data: Any) -> Value:
+def computed(a: Aval, data: Any) -> Value:
+    """A value of data of this aval that nobody mutates any more."""
     value = Value()
     value.aval, value.data, value.recording = a, data, None
     return value
@@ -90,7 +91,7 @@ def from_buffer(buffer: Any) -> Value:
     >>> engine.to_numpy(engine.from_buffer(xla.put(np.arange(3.))))
     array([0., 1., 2.])
     """
-    return _computed(aval(tuple(buffer.aval.shape), buffer.aval.element), buffer)
+    return computed(aval(tuple(buffer.aval.shape), buffer.aval.element), buffer)
 
 
 def concrete(value: Value) -> Any:

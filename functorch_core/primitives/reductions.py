@@ -169,9 +169,13 @@ def _reduction(
     return wrapper(primitive, apply, f"{name} of {what} arrays over `axes` (distinct, sorted), which disappear.")
 
 
-def _at_once(x: Aval, axes: Ints) -> Ints | None:
-    """NumPy's axis: None, which is faster, for all."""
-    return None if len(axes) == x.ndim else tuple(axes)
+def _by_numpy(fun: np.ufunc, x: Aval, axes: Ints, *start: Any) -> Function:
+    """NumPy's reduction of arrays of an aval whose dtype it keeps. Arguments by their places, and memory for what would
+    be a number and be made an array again, are 0.25 us less of 0.9."""
+    reduce, dtype, axis = fun.reduce, x.dtype, tuple(axes)
+    if len(axes) == x.ndim:  # NumPy's None, which is faster, for all
+        return lambda array: reduce(array, None, dtype, np.empty((), dtype), False, *start)
+    return lambda array: reduce(array, axis, dtype, None, False, *start)
 
 
 def _sum_dtype(x: Aval | np.ndarray, axes: Ints) -> np.dtype:
@@ -185,7 +189,7 @@ def _sum_dtype(x: Aval | np.ndarray, axes: Ints) -> np.dtype:
 def _wide_reference(fun: np.ufunc) -> Function:
     def at(x: Aval, *, axes: Ints) -> Function | None:
         wide = _sum_dtype(x, axes)
-        plain = functools.partial(fun.reduce, axis=_at_once(x, axes), dtype=wide) if wide == x.dtype else None
+        plain = _by_numpy(fun, x, axes) if wide == x.dtype else None
         by_ones = sum_by_ones(x, axes, plain or functools.partial(rule, axes=axes)) if fun is np.add else None
         return by_ones or plain
 
@@ -437,7 +441,7 @@ def _narrow_reference(fun: np.ufunc) -> Function:
     def at(x: Aval, *, axes: Ints) -> Function | None:
         if x.dtype.kind == "V":
             return None
-        return functools.partial(fun.reduce, axis=_at_once(x, axes))
+        return _by_numpy(fun, x, axes)
 
     @specialised(at)
     def rule(x: np.ndarray, *, axes: Ints) -> np.ndarray:
@@ -501,7 +505,7 @@ def _bitwise(name: str, fun: np.ufunc, hlo: str, identity: int) -> Wrapper:
     def start_of(x: Aval) -> np.ndarray:
         return np.asarray(identity).astype(x.dtype)[()]
 
-    @specialised(lambda x, *, axes: functools.partial(fun.reduce, axis=_at_once(x, axes), initial=start_of(x)))
+    @specialised(lambda x, *, axes: _by_numpy(fun, x, axes, start_of(x)))
     def reference(x: Any, *, axes: Ints) -> Any:
         return fun.reduce(x, axis=axes, initial=start_of(x))
 

@@ -11,6 +11,7 @@ from ..tensors.base import Tensor
 from ..tensors.explain import MISTAKES, explain
 from .bounds import at_bottom
 from .op import TorchOp
+from .paths import Runs
 
 WHOLE = dt.INTEGER | {dt.bool_}
 
@@ -37,7 +38,7 @@ class Division(TorchOp):
         return super().call(args, kwargs)
 
 
-class _Unkept(dict):
+class _Unkept(Runs):
     """What keeps nothing."""
 
     def __setitem__(self, key, value):

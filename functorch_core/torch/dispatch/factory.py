@@ -10,8 +10,9 @@ import numpy as np
 
 from ...core.trace import open_traces
 from ...engine import from_numpy
-from ...engine.recorder import record, record_nothing
+from ...engine.recorder import record
 from ...engine.signatures import bounded
+from ...engine.written_out import record_nothing
 from ..tape.apply import GraphOp, without_history
 from ..tape.modes import state
 from ..tensors import types as _types
@@ -96,6 +97,7 @@ def recorded(found: tuple[GraphOp, list]) -> Tensor:
     op, numbers = found
     made = _new(Tensor)  # what without_history does while nothing is active: 0.1 us
     made._value = record(op.unit, numbers, 3) if numbers else record_nothing(op.unit)
+    made._ge = made._view = None
     if active.marks_inference and state.inference:
         made._is_inference = True
     return made

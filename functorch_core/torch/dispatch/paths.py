@@ -21,8 +21,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import dtypes as dt
-from ...engine.recorder import record, recorder_of
+from ...engine.recorder import record
 from ...engine.signatures import bounded
+from ...engine.written_out import NAMES as RECORDING
+from ...engine.written_out import recording
 from ...ops.signature import LITERALS, fits
 from ..tape.apply import GraphOp, apply, apply_to
 from ..tape.modes import state as modes
@@ -70,6 +72,68 @@ def path_of(op, args: Sequence, kwargs: dict) -> Path | None:
     if found is not None and not kwargs:
         op.runs[classes_of(args)] = found.run
     return found
+
+
+class Runs(dict):
+    """What `run` of which path calls without names go to: by the class of one argument or the classes of several.
+    `after_tensor`: the same of a Tensor and another, by the class of that (0.06 us less than by both)."""
+
+    def __init__(self):
+        super().__init__()
+        self.after_tensor: dict[type, Callable] = {}
+
+    def __setitem__(self, classes: type | tuple[type, ...], run: Callable):
+        super().__setitem__(classes, run)
+        if classes.__class__ is tuple and len(classes) == 2 and classes[0] is Tensor:
+            self.after_tensor[classes[1]] = run
+
+    def find(self, args: Sequence) -> Callable | None:
+        """That of these arguments."""
+        return self.get(args[0].__class__ if len(args) == 1 else classes_of(args))
+
+
+class NotGiven:
+    """In the place of an argument that is not there."""
+
+
+NOT_GIVEN: Any = NotGiven()
+
+
+def given(x, y, z, rest: tuple) -> tuple:
+    """The arguments of a call whose first three have places of their own."""
+    return (x, y, z, *rest) if z is not NOT_GIVEN else (x, y) if y is not NOT_GIVEN else () if x is NOT_GIVEN else (x,)
+
+
+class LookedUp:
+    """A callable that looks first whether it knows how. (Arguments in places of their own are 0.05 us less than a tuple
+    of them.)"""
+
+    runs: Runs
+    called: Callable  # what it does otherwise, of arguments and keywords
+
+    def __call__(self, x=NOT_GIVEN, y=NOT_GIVEN, z=NOT_GIVEN, /, *rest, **kwargs):
+        if active.plain and not kwargs:
+            made = None
+            try:
+                if y is NOT_GIVEN:
+                    run = self.runs.get(x.__class__)
+                    if run is not None:
+                        made = run(x)
+                elif z is NOT_GIVEN:
+                    run = self.runs.get((x.__class__, y.__class__))
+                    if run is not None:
+                        made = run(x, y)
+                else:
+                    args = (x, y, z, *rest)
+                    run = self.runs.get(classes_of(args))
+                    if run is not None:
+                        made = run(*args)
+            except Exception:  # said by the way of all calls
+                pass
+            if made is not None:
+                return made
+        args = given(x, y, z, rest)
+        return self.called(args, kwargs)
 
 
 def pattern(args: Sequence, kwargs: dict) -> tuple:
@@ -193,8 +257,9 @@ RUN = """
         elif found.multiple:
             made = apply_to(found, ({operands}), ({values}), ())
         else:
+{record}
             made = new(Tensor)
-            made._value = {record}
+            made._value, made._ge, made._view = value, None, None
             if active.marks_inference and modes.inference:
                 made._is_inference = True
         if permuted:
@@ -256,11 +321,11 @@ MASKS = {
 
 
 def _recording(kinds: str, values: str) -> str:
-    """The call that records an op of these values."""
+    """The lines that record an op of these values."""
     n = values.count(",")
     if 0 < n < 5 and "*" not in values and PACKED not in kinds:
-        return f"record_{n}(found.unit, {values})"
-    return f"record(found.unit, ({values}), 3)"
+        return " " * 12 + "unit = found.unit\n" + recording(values.rstrip(",").split(", "), 2, (), 12).rstrip()
+    return f"            value = record(found.unit, ({values}), 3)"
 
 
 def _filled(template: str, kinds: str, looking: bool) -> str:
@@ -315,6 +380,7 @@ def _made(kinds: str) -> Callable:
 
 
 NAMES: dict[str, Any] = {
+    **RECORDING,
     "FLOAT32": dt.float32,
     "INF": math.inf,
     "INTS": INTS,
@@ -332,5 +398,4 @@ NAMES: dict[str, Any] = {
     "modes": modes,
     "new": object.__new__,
     "record": record,
-    **{f"record_{n}": recorder_of(n, 3) for n in range(1, 5)},
 }

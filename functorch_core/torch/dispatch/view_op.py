@@ -8,9 +8,11 @@ from collections.abc import Callable
 from ...core.types import Function
 from ...engine.signatures import bounded
 from ..tensors.active import active
+from ..tensors.base import Tensor
 from ..tensors.types import Size
 from ..views.seen import remember, remember_several, see_again, see_several, units_of
 from .op import PLAIN, Composite, composite
+from .paths import NOT_GIVEN, given
 
 INTS = {int}
 TUPLES = frozenset({tuple, Size})
@@ -40,27 +42,41 @@ class ViewOp(Composite):
         """The method of Tensor."""
         call, seen, see, by_strides = self.call, self.seen, self.see, self.by_strides
 
-        def method(tensor, *rest, **kwargs):
+        def method(tensor, x=NOT_GIVEN, y=NOT_GIVEN, /, *rest, **kwargs):
             if not active.plain:
-                asked = active.overrides
-                if asked is not None and asked.applies(method, (tensor, *rest), kwargs):
-                    return asked.handle(method, (tensor, *rest), kwargs)
-                return call((tensor, *rest), kwargs)
-            plain = tensor.__class__ in PLAIN
-            for x in (*rest, *kwargs.values()) if kwargs else rest:
-                if x.__class__ is not int and not (x.__class__ in TUPLES and set(map(type, x)) == INTS):
-                    plain = False
-            if not plain:
-                return call((tensor, *rest), kwargs)
-            key = (tensor._value.aval, rest, *kwargs.items()) if kwargs else (tensor._value.aval, rest)
+                asked, args = active.overrides, given(tensor, x, y, rest)
+                if asked is not None and asked.applies(method, args, kwargs):
+                    return asked.handle(method, args, kwargs)
+                return call(args, kwargs)
+            if tensor.__class__ is not Tensor and tensor.__class__ not in PLAIN:
+                return call(given(tensor, x, y, rest), kwargs)
+            if kwargs:
+                key = _key(tensor, given(tensor, x, y, rest)[1:], kwargs)
+            elif x is NOT_GIVEN:
+                key = tensor._value.aval
+            elif y is NOT_GIVEN and (x.__class__ is int or x.__class__ in TUPLES and set(map(type, x)) == INTS):
+                key = tensor._value.aval, x
+            elif x.__class__ is int and y.__class__ is int and not rest:
+                key = tensor._value.aval, x, y
+            else:
+                key = _key(tensor, (x, y, *rest), kwargs)
             known = seen.get(key)
             made = None if known is None else see(known, tensor)
             if made is None:
-                made = call((tensor, *rest), kwargs)
-                self.remember(seen, key, tensor, made, (), by_strides)
+                made = call(given(tensor, x, y, rest), kwargs)
+                if key is not None:
+                    self.remember(seen, key, tensor, made, (), by_strides)
             return made
 
         return method
+
+
+def _key(tensor: Tensor, args: tuple, kwargs: dict) -> tuple | None:
+    """What a call is known by; None for one with other arguments than sizes and dimensions."""
+    for x in (*args, *kwargs.values()) if kwargs else args:
+        if x.__class__ is not int and not (x.__class__ in TUPLES and set(map(type, x)) == INTS):
+            return None
+    return (tensor._value.aval, *args, *kwargs.items()) if kwargs else (tensor._value.aval, *args)
 
 
 class StridedViewOp(ViewOp):

@@ -16,8 +16,9 @@ from ...core.graph import Graph, cse, dce
 from ...core.trace import open_traces
 from ...core.types import Function
 from ...engine import Unit, Value, record
-from ...engine.recorder import recorder_of
 from ...engine.units import SCALAR_AVALS
+from ...engine.written_out import NAMES as RECORDING
+from ...engine.written_out import recording
 from ..tensors.active import active, declared
 from ..tensors.base import Tensor, new_tensor
 from .anomaly_mode import remember
@@ -546,7 +547,7 @@ def apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
         made = _several_taped(op, how, node, outs)
     else:
         made = _new(Tensor)
-        made._value, made._ge = outs, (node, 0)
+        made._value, made._ge, made._view = outs, (node, 0), None
         if active.births:
             made._born = active.births
         if how.saved_outputs:
@@ -581,12 +582,10 @@ def _several_taped(op: GraphOp, how: Taped, node: OpNode, outs: list):
 # callers are an operator, or a call's path and the method that found it: `inner` as in `record`.
 REPEATED = """
 def make(op, how):
-    forward, node_class = how.forward, op.node_class
+    unit, node_class = how.forward, op.node_class
 
     def apply_again({operands}, {values}):
-        made = new(Tensor)
-        {value} = {record}
-        made._value = value
+{record}
         node = new(node_class)
         node.edges, node.n_outputs, node.sequence, node.extras = ({edges},), 1, next(sequence), None
         node.op, node.taped, node.saved, node.versions = op, how, {saved}, {versions}
@@ -613,18 +612,19 @@ def _repeated(
     """make(op, how) -> apply_again, as above; `kept`: the program gives more than the result, for the backward pass;
     `numbers` says which operands may be numbers, which have no version."""
     n = range(len(mask))
-    by_n = f"record_{len(n)}" if inner == 4 else f"operated_{len(n)}"
     operands, values = [f"x{i}" for i in n], ", ".join([f"v{i}" for i in n])
+    made = "        made = new(Tensor)\n        made._value, made._view = value, None"
+    if kept or True in numbers or len(n) > 4:
+        record = f"        value{', *kept' * kept} = record(unit, ({values},), {inner})\n{made}"
+    else:
+        record = recording(values.split(", "), inner - 1, (), 8) + made
     version = "(x{i}, x{i}._own_version if x{i}._view is None else x{i}._version)"
     versions = [f"*of_other(x{i})" if numbers[i] else version.format(i=i) for i in saved_inputs]
     text = REPEATED.format(
         operands=", ".join(operands),
         values=values,
-        record=f"record(forward, ({values},), {inner})"
-        if kept or True in numbers or len(n) > 4
-        else f"{by_n}(forward, {values})",
+        record=record,
         edges=", ".join([f"x{i}._ge" if mask[i] else "None" for i in n]),
-        value="value, *kept" if kept else "value",
         saved=[*[f"v{i}" for i in saved_inputs], *["value" for _ in saved_outputs], *["*kept"] * kept] or (),
         versions=[*versions, *["(ref(made), 0)" for _ in saved_outputs]] or (),
     )
@@ -652,6 +652,7 @@ def watch(node: OpNode, operands: Sequence, made):
 
 NUMBERS = frozenset(SCALAR_AVALS.values())
 NAMES = {
+    **RECORDING,
     "Tensor": Tensor,
     "active": active,
     "new": _new,
@@ -661,8 +662,6 @@ NAMES = {
     "sequence": sequence,
     "state": state,
     "watch": watch,
-    **{f"record_{n}": recorder_of(n, 4) for n in range(1, 5)},
-    **{f"operated_{n}": recorder_of(n, 3) for n in (1, 2)},
 }
 
 __all__ = ["GraphOp", "OpNode", "apply", "conjugate", "node_class_of"]

@@ -151,9 +151,7 @@ class Tensor(_Instance):
 def new_tensor(value: Value, edge: tuple | None = None) -> Tensor:
     """A tensor around a value."""
     tensor = _new(Tensor)
-    tensor._value = value
-    if edge is not None:
-        tensor._ge = edge
+    tensor._value, tensor._ge, tensor._view = value, edge, None
     if active.births:
         tensor._born = active.births
     return tensor

@@ -42,6 +42,8 @@ class Elements:
         if self._level is None and self._value.aval.size != 1:
             raise explain(RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar"))
         try:
+            if self._view is None and self._level is None:
+                return to_numpy(self._value).item()
             return _concrete(self, "item()").item()
         except NoData:
             raise RuntimeError(NO_ITEM) from None

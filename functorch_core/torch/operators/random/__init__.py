@@ -6,10 +6,10 @@ Every draw takes the generator first and returns a new contiguous array.
 from .discrete import bernoulli, dropout_mask, multinomial
 from .generator import DEFAULT_SEED, Mt19937Generator
 from .initializers import trunc_normal
-from .normals import log_normal, normal, normal_from_arrays
+from .normals import log_normal, normal, normal_at, normal_from_arrays
 from .rejection import binomial, dirichlet, poisson, standard_gamma
 from .transforms import cauchy, exponential, geometric
-from .uniforms import randint, random_full_range, randperm, rrelu_noise, uniform
+from .uniforms import integers_at, randint, random_full_range, randperm, rrelu_noise, uniform, uniform_at
 
 __all__ = [
     "DEFAULT_SEED",
@@ -21,9 +21,11 @@ __all__ = [
     "dropout_mask",
     "exponential",
     "geometric",
+    "integers_at",
     "log_normal",
     "multinomial",
     "normal",
+    "normal_at",
     "normal_from_arrays",
     "poisson",
     "randint",
@@ -33,4 +35,5 @@ __all__ = [
     "standard_gamma",
     "trunc_normal",
     "uniform",
+    "uniform_at",
 ]

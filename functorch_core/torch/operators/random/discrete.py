@@ -6,10 +6,12 @@ import math
 
 import numpy as np
 
+from ....core.quiet import quiet
 from .arithmetic import FLOAT_TYPES, HALF_TYPES, cast, numel, opmath, require_dtype
 from .generator import Mt19937Generator
 from .transforms import exponential
 
+_FLOAT32 = np.dtype(np.float32)
 _BERNOULLI_TYPES = (*(np.dtype(code) for code in ("?", "u1", "i1", "i2", "i4", "i8")), *FLOAT_TYPES)
 _MAX_CATEGORIES = 1 << 24
 PIECE = 1 << 16  # samples that are drawn at once
@@ -22,7 +24,7 @@ def bernoulli(gen: Mt19937Generator, size, dtype, p) -> np.ndarray:
     A float or float64 p is compared with uniforms of 53 bits, other arrays with 24 bits.
     Raises RuntimeError where a probability is outside [0, 1].
     """
-    dtype = require_dtype("bernoulli", dtype, _BERNOULLI_TYPES)
+    dtype = dtype if dtype is _FLOAT32 else require_dtype("bernoulli", dtype, _BERNOULLI_TYPES)
     n = numel(size)
     if n and not _are_probabilities(p):
         what = "p_in >= 0 && p_in <= 1 to be true, but got false."
@@ -36,9 +38,10 @@ def bernoulli(gen: Mt19937Generator, size, dtype, p) -> np.ndarray:
     if not isinstance(p, np.ndarray) or p.dtype == np.float64:
         uniforms = gen.uniform_float64(n)
     else:
-        require_dtype("bernoulli with an array p", p.dtype, FLOAT_TYPES)
+        if p.dtype is not _FLOAT32:
+            require_dtype("bernoulli with an array p", p.dtype, FLOAT_TYPES)
+            p = p.astype(np.float32, copy=False)
         uniforms = gen.uniform_float32(n)
-        p = p.astype(np.float32, copy=False)
     return (uniforms.reshape(size) < p).astype(dtype, copy=False)
 
 
@@ -124,13 +127,12 @@ def _by_inversion(gen, weights: np.ndarray, num_samples: int) -> np.ndarray:
 def _by_exponential_races(gen, weights: np.ndarray, num_samples: int) -> np.ndarray:
     """The largest ratios of weight to an exponential sample, in falling order."""
     arrivals = exponential(gen, weights.shape, weights.dtype)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        if weights.dtype in HALF_TYPES:
-            ratios = weights.astype(np.float32) / arrivals.astype(np.float32)
-            ratios = cast(ratios, weights.dtype).astype(np.float32)
-        else:
-            ratios = weights / arrivals
+    if weights.dtype in HALF_TYPES:
+        ratios = quiet.call(np.divide, weights.astype(np.float32), arrivals.astype(np.float32))
+        ratios = cast(ratios, weights.dtype).astype(np.float32)
+    else:
+        ratios = quiet.call(np.divide, weights, arrivals)
     if num_samples == 1:
-        return np.argmax(ratios, axis=-1, keepdims=True)
+        return ratios.argmax(axis=-1, keepdims=True)
     order = np.argsort(-ratios, axis=-1, kind="stable")
     return np.ascontiguousarray(order[..., :num_samples])

@@ -6,23 +6,25 @@ import operator
 import os
 import secrets
 import threading
+from collections.abc import Callable
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
-
-from .normals_ahead import Ahead
 
 DEFAULT_SEED = 67280421310721  # what torch.Generator() starts from
 
 _N = 624  # words of Mersenne Twister state
-_FEW, _PATIENCE = 64, 8  # uniforms that are drawn ahead after so many draws of few in turn
+_FEW, _PATIENCE = 64, 8  # words at once that are drawn ahead, after so many such draws in turn
+_LEAST, _LARGEST = 1 << 9, 1 << 13  # so many words are drawn ahead, the more the longer they are wanted
+_MOST_PATIENCE = 1 << 10
 _BLOCK = 1 << 15  # draws per pass: the temporaries of a pass (256 KiB) stay in the L2 cache
 # Arrays without dimensions: with NumPy's scalars an operation takes 0.4 us, with these 0.2.
 _ULP24 = np.array(2.0**-24, np.float32)
 _MASK24 = np.array((1 << 24) - 1, np.uint64)
 _MASK21 = np.array((1 << 21) - 1, np.uint64)
 _SHIFT32 = np.array(32, np.uint64)
-_NO_WORDS, _NO_FLOATS = np.zeros(0, np.uint64), np.zeros(0, np.float32)
+_NO_WORDS = np.zeros(0, np.uint64)
 _INT64, _FLOAT32 = np.dtype(np.int64), np.dtype(np.float32)
 
 # The bytes of torch.Generator.get_state(). `left` counts down to the next twist, `next` is the
@@ -57,14 +59,15 @@ class Mt19937Generator:
     `next_normal` is the second sample of the last Box-Muller pair that the serial normal path
     has not handed out yet; None where there is none.
 
-    Few uniforms at a time are most of all calls of NumPy. So after some such draws the words up to the next twist are
-    drawn and made floats at once; which of them were read says where the stream is.
+    A draw of few numbers is most of all calls of NumPy. So after some such draws many words are drawn ahead, and
+    uniforms, normals or integers made of them at once; which of them were read says where the stream is.
     """
 
     def __init__(self, seed: int = DEFAULT_SEED):
         self._bits = np.random.MT19937(0)
         self._next_float_normal: float | None = None  # carried for old checkpoints, never used
-        self.ahead = Ahead()
+        self._next = self._ready = 0
+        self._patience, self._block = _PATIENCE, _LEAST
         self.manual_seed(seed)
 
     def __repr__(self) -> str:
@@ -99,8 +102,9 @@ class Mt19937Generator:
     def get_state(self) -> np.ndarray:
         """The state as uint8 (5056,), byte for byte what `torch.Generator.get_state` gives."""
         state = np.zeros((), _STATE)
-        bits = self._bits.state["state"]
-        position = bits["pos"] - self._unread()
+        with _lock:
+            bits = self._state_now()["state"]
+        position = bits["pos"]
         state["words"] = bits["key"]
         state["seed"] = self._seed
         state["seeded"] = 1
@@ -138,7 +142,6 @@ class Mt19937Generator:
 
     def _set_words(self, words: np.ndarray, position: int) -> None:
         self._forget_ahead()
-        self._position = position  # in the words, which are made anew behind the last
         self._bits.state = {"bit_generator": "MT19937", "state": {"key": words, "pos": position}}
 
     # ---- draws -------------------------------------------------------------------------------
@@ -153,8 +156,6 @@ class Mt19937Generator:
         return self._raw(n)
 
     def _raw(self, n: int, output: bool = True) -> np.ndarray:
-        if n:
-            self._position = (self._position + n - 1) % _N + 1
         return self._bits.random_raw(n, output=output)
 
     def random64(self, n: int) -> np.ndarray:
@@ -164,69 +165,75 @@ class Mt19937Generator:
 
     def uniform_float32(self, n: int) -> np.ndarray:
         """Standard uniforms, float32 (n,): the low 24 bits of an output of 32 bits."""
-        if n > _FEW:
-            return _drawn(n, np.float32, self._float32_block)
-        start, floats = self._next, self._floats
+        start, made, words = self._next, self._made, self._words
         end = start + n
-        if end > self._ready:
-            return self._few_float32(n)
-        self._next = end  # no call since it was read: no other thread reads the same
-        return floats[start:end].copy()
+        if n <= _FEW and end <= self._ready:  # what `few` does
+            self._next = end  # no call since it was read: no other thread reads the same
+            floats = made.get("float32")
+            if floats.__class__ is np.ndarray:
+                return floats[start:end].copy()
+            return _made_of(words, made, start, n, "float32", float32_of, 1, 1, 1)
+        return self.few(n, "float32", float32_of) if n <= _FEW else _drawn(n, np.float32, self._float32_block)
 
     def uniform_float64(self, n: int) -> np.ndarray:
         """Standard uniforms, float64 (n,): the low 53 bits of an output of 64 bits."""
+        if n <= _FEW // 2:
+            return self.few(2 * n, "float64", float64_of, 2, 2, 4)
         return _drawn(n, np.float64, self._float64_block)
 
     def _float32_block(self, n: int) -> np.ndarray:
-        return self.float32_of(self.random32(n))
-
-    @staticmethod
-    def float32_of(words: np.ndarray) -> np.ndarray:
-        """The float32 uniforms that outputs of 32 bits stand for; the outputs are overwritten."""
-        words &= _MASK24
-        # Signed integers below 2**24 convert exactly, and faster than unsigned ones.
-        values = words.view(_INT64).astype(_FLOAT32)
-        values *= _ULP24
-        return values
+        return float32_of(self.random32(n))
 
     def _float64_block(self, n: int) -> np.ndarray:
-        words = self.random32(2 * n)
-        bits = words[0::2] & _MASK21
-        bits <<= _SHIFT32
-        bits |= words[1::2]
-        values = bits.view(np.int64).astype(np.float64)
-        values *= 2.0**-53
-        return values
+        return float64_of(self.random32(2 * n))
 
     # ---- draws ahead -------------------------------------------------------------------------
 
+    def few(
+        self, n: int, kind: Any, make: Callable, period: int = 1, each: int = 1, patience: int = 0, most: int = _FEW
+    ) -> np.ndarray:
+        """make(the next n outputs, kind), of up to `most` from what is drawn ahead: for each group of `period` outputs,
+        a number for `each` output.
+
+        Of those drawn ahead all is made at once, from the `patience`-th time on, and kept by the kind.
+        """
+        if n > most:
+            return make(self.random32(n), kind)
+        start, made, words = self._next, self._made, self._words
+        if start + n > self._ready:
+            made, words, start = self._few_words(n)
+        else:
+            self._next = start + n  # no call since it was read: no other thread reads the same
+        return _made_of(words, made, start, n, kind, make, period, each, patience)
+
     def _forget_ahead(self) -> None:
-        # The words drawn ahead, the floats they stand for, how many there are, and the first that was not read. Then
-        # how many draws of few came in turn.
-        self._words, self._floats = _NO_WORDS, _NO_FLOATS
+        # What is drawn ahead: the words, how many there are, the first that was not read, a state of the bit generator
+        # and how many words before that they begin, and what was made of them. Then how many draws of few came in turn.
+        if self._next < self._ready:  # in vain
+            self._patience, self._block = min(2 * self._patience, _MOST_PATIENCE), _LEAST
+        self._words, self._before, self._made = _NO_WORDS, (0, None), {}
         self._next = self._ready = self._turns = 0
 
-    def _unread(self) -> int:
-        return self._ready - self._next
-
-    def _few_float32(self, n: int) -> np.ndarray:
-        """Uniforms that were not all drawn ahead."""
+    def _few_words(self, n: int) -> tuple[dict, np.ndarray, int]:
+        """The next outputs, which were not all drawn ahead: what is made of the words that they are among, these, and
+        where they begin."""
         self._untouched = False
         with _lock:
             start, self._next = self._next, self._ready
-            rest = self._floats[start:]
+            rest = self._words[start:]
             if rest.size >= n:  # another thread has drawn them meanwhile
                 self._next = start + n
-                return rest[:n].copy()
+                return self._made, self._words, start
             self._turns += 1
-            if self._turns > _PATIENCE:
-                words = _N - self._position or _N
-                if words + rest.size >= n:
-                    drawn = self._raw(words)
-                    floats, last = self.float32_of(drawn.copy()), n - rest.size
-                    self._words, self._floats, self._ready, self._next = drawn, floats, words, last
-                    return np.concatenate([rest, floats[:last]])
-            return np.concatenate([rest, self.float32_of(self._raw(n - rest.size))])
+            if self._turns <= self._patience:
+                drawn = self._raw(n - rest.size)
+                return {}, np.concatenate([rest, drawn]) if rest.size else drawn, 0
+            if self._ready:  # the block before was read to its end
+                self._patience, self._block = _PATIENCE, min(2 * self._block, _LARGEST)
+            self._before = rest.size, self._bits.state
+            self._words, self._made = np.concatenate([rest, self._raw(self._block + n)]), {}
+            self._next, self._ready = n, self._words.size
+            return self._made, self._words, 0
 
     def _from_ahead(self, n: int) -> np.ndarray:
         """Outputs of which some were drawn ahead."""
@@ -241,16 +248,24 @@ class Mt19937Generator:
     def state_of_bits(self) -> dict:
         """The state of the bit generator, which is set back to what was read."""
         with _lock:
-            state = self._bits.state
-            if self._unread():
-                state["state"]["pos"] -= self._unread()
-                self.go_on_from(state)
+            if self._next < self._ready:
+                self._bits.state = self._state_now()
             self._forget_ahead()
-            return state
+            return self._bits.state
+
+    def _state_now(self) -> dict:
+        """The state after what was read."""
+        if self._next == self._ready:
+            return self._bits.state
+        scratch = np.random.MT19937(0)
+        before, scratch.state = self._before
+        scratch.random_raw(self._next - before, output=False)
+        return scratch.state
 
     def go_on_from(self, state: dict, n: int = 0) -> None:
         """Go on `n` words behind a state of the bit generator."""
-        self._bits.state, self._position = state, state["state"]["pos"]
+        self._forget_ahead()
+        self._bits.state = state
         self._raw(n, output=False)
 
     @contextmanager
@@ -266,6 +281,39 @@ class Mt19937Generator:
             yield reader.read
         finally:
             reader.give_back()
+
+
+def float32_of(words: np.ndarray, kind: str = "") -> np.ndarray:
+    """The float32 uniforms that outputs of 32 bits stand for; the outputs are overwritten."""
+    words &= _MASK24
+    # Signed integers below 2**24 convert exactly, and faster than unsigned ones.
+    values = words.view(_INT64).astype(_FLOAT32)
+    values *= _ULP24
+    return values
+
+
+def float64_of(words: np.ndarray, kind: str = "") -> np.ndarray:
+    """The float64 uniforms that pairs of outputs stand for."""
+    bits = words[0 : words.size & ~1 : 2] & _MASK21
+    bits <<= _SHIFT32
+    bits |= words[1::2]
+    values = bits.view(np.int64).astype(np.float64)
+    values *= 2.0**-53
+    return values
+
+
+def _made_of(words: np.ndarray, made: dict, start: int, n: int, kind: Any, make: Callable, period, each, patience):
+    """See `few`: of those drawn ahead from `start` on."""
+    first = start % period
+    key = (kind, first) if first else kind
+    found = made.get(key, 0)
+    if found.__class__ is int:
+        if found < patience or words.size == n:
+            made[key] = found + 1
+            return make(words[start : start + n].copy(), kind)
+        found = made[key] = make(words[first:].copy(), kind)
+    start = (start - first) // each
+    return found[start : start + n // each].copy()
 
 
 class _UniformReader:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from . import fused_normals, normals_ahead
+from . import fused_normals
 from .arithmetic import COMPLEX_TYPES, FLOAT_TYPES, affine, cast, libm, numel, opmath, require_dtype
 from .box_muller import box_muller_float32
-from .generator import Mt19937Generator
+from .generator import Mt19937Generator, float32_of, float64_of
 
 _FLOAT32 = np.dtype(np.float32)
 _WIDE = (_FLOAT32, np.dtype(np.float64))
 FEW = 6  # pairs that Python computes, 0.7 us each
+PATIENCE = 4  # before pairs are computed of all that was drawn ahead, 0.1 us each
+FEW_BLOCKS = 1 << 10  # normals that are taken from those made of what was drawn ahead: NumPy takes 60 us for 16
 _BLOCK = 1 << 14  # samples per pass, a multiple of 16; the float64 temporaries are 64 KiB each
 
 
@@ -35,6 +38,17 @@ def normal(
         values = _real_normal(gen, 2 * n, part, mean, std / math.sqrt(2.0), serial)
         return values.view(dtype).reshape(size)
     return _real_normal(gen, n, dtype, mean, std, serial).reshape(size)
+
+
+def normal_at(n: int, dtype: np.dtype) -> Callable | None:
+    """A function of a generator that draws n standard normals in order, without looking at what they are to be."""
+    if dtype is not _FLOAT32:
+        return None
+    if n < 2 * FEW:
+        return lambda gen: _few_normals(gen, n).astype(_FLOAT32)
+    if n % 16 or n > FEW_BLOCKS:
+        return None
+    return lambda gen: gen.few(n, "normals", _normals_of, 16, 1, 0, FEW_BLOCKS)
 
 
 def normal_from_arrays(gen: Mt19937Generator, mean, std) -> np.ndarray:
@@ -78,17 +92,12 @@ def serial_normals(gen: Mt19937Generator, n: int, mean: float = 0.0, std: float 
     Always exact, because the cached half is part of the generator's state.
     """
     if _pairs(gen, n) <= FEW:
-        return affine(np.array(_few_normals(gen, n), np.float64), std, mean)
+        return affine(_few_normals(gen, n), std, mean)
     values = np.empty(n)
     pairs, cached = _pairs(gen, n), 0
     if gen.next_normal is not None:
         values[0], gen.next_normal, cached = gen.next_normal, None, 1
-    uniforms = gen.uniform_float64(2 * pairs)
-    radius = np.sqrt(-2.0 * libm(math.log1p, -uniforms[1::2]))
-    theta = (2.0 * math.pi) * uniforms[0::2]
-    drawn = np.empty(2 * pairs)
-    drawn[0::2] = radius * np.cos(theta)
-    drawn[1::2] = radius * np.sin(theta)
+    drawn = _paired(gen.uniform_float64(2 * pairs))
     values[cached:] = drawn[: n - cached]
     if drawn.size > n - cached:
         gen.next_normal = float(drawn[-1])
@@ -100,38 +109,50 @@ def _pairs(gen: Mt19937Generator, n: int) -> int:
     return (n - (gen.next_normal is not None) + 1) // 2
 
 
-def _few_normals(gen: Mt19937Generator, n: int) -> list[float]:
-    """Standard normals as Python's numbers."""
-    values: list[float] = []
-    if n and gen.next_normal is not None:
-        values, gen.next_normal = [gen.next_normal], None
-    if n > len(values):
-        values += _few_pairs(gen, (n - len(values) + 1) // 2)
-    if len(values) > n:
-        gen.next_normal = values.pop()
+def _few_normals(gen: Mt19937Generator, n: int) -> np.ndarray:
+    """Few standard normals, float64."""
+    cached = gen.next_normal if n else None
+    rest = n if cached is None else n - 1
+    values = gen.few((rest + 1) // 2 * 4, "serial normals", _pairs_of, 4, 2, PATIENCE)
+    if cached is not None:
+        gen.next_normal = None
+        values = np.concatenate([[cached], values])
+    if rest & 1:
+        gen.next_normal, values = float(values[-1]), values[:-1]
     return values
 
 
-def _few_pairs(gen: Mt19937Generator, pairs: int) -> list[float]:
-    """The same without NumPy, of which each call costs as much as a pair does."""
-    words = gen.random32(4 * pairs).tolist()
-    uniforms = [((high & 0x1FFFFF) << 32 | low) * 2.0**-53 for high, low in zip(words[0::2], words[1::2])]
+def _pairs_of(words: np.ndarray, kind: str) -> np.ndarray:
+    """Two normals of each four outputs."""
+    if words.size > 4 * FEW:
+        return _paired(float64_of(words[: words.size & ~3]))
+    # Without NumPy, of which each call costs as much as a pair does.
+    halves = words.tolist()
+    uniforms = [((high & 0x1FFFFF) << 32 | low) * 2.0**-53 for high, low in zip(halves[0::2], halves[1::2])]
     drawn = []
     for first, second in zip(uniforms[0::2], uniforms[1::2]):
         radius, theta = math.sqrt(-2.0 * math.log1p(-second)), 2.0 * math.pi * first
         drawn += radius * math.cos(theta), radius * math.sin(theta)
+    return np.array(drawn, np.float64)
+
+
+def _paired(uniforms: np.ndarray) -> np.ndarray:
+    """Two normals of each two uniforms, float64."""
+    radius = np.sqrt(-2.0 * libm(math.log1p, -uniforms[1::2]))
+    theta = (2.0 * math.pi) * uniforms[0::2]
+    drawn = np.empty(uniforms.size)
+    drawn[0::2] = radius * np.cos(theta)
+    drawn[1::2] = radius * np.sin(theta)
     return drawn
 
 
 def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float, serial: bool) -> np.ndarray:
     if dtype in _WIDE and mean == 0.0 and std == 1.0 and (n < 16 or serial) and _pairs(gen, n) <= FEW:
-        return np.array(_few_normals(gen, n), dtype)
+        return _few_normals(gen, n).astype(dtype, copy=False)
     if n < 16 or serial:
         return cast(serial_normals(gen, n, mean, std), dtype)
-    if dtype is _FLOAT32 and n <= normals_ahead.MOST and not n % 16:
-        values = gen.ahead.normals(gen, gen.uniform_float32(n), _by_16)
-        made = affine(values, std, mean)
-        return values.copy() if made is values else made
+    if dtype is _FLOAT32 and not n % 16 and n <= FEW_BLOCKS:
+        return affine(gen.few(n, "normals", _normals_of, 16, most=FEW_BLOCKS), std, mean)
     compute = opmath(dtype)
     out = np.empty(n, dtype)
     whole = n - n % 16
@@ -149,14 +170,21 @@ def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float, serial: 
 
 def _normal_blocks(gen, n: int, dtype: np.dtype, mean: float, std: float, fused=None) -> np.ndarray:
     """Blocks of 16: 8 radii from the first 8 uniforms, 8 angles from the others."""
+    if dtype == np.float32 and n <= FEW_BLOCKS:
+        return affine(gen.few(n, "normals", _normals_of, 16, most=FEW_BLOCKS), std, mean)
     uniforms = gen.uniform_float32(n) if dtype == np.float32 else gen.uniform_float64(n)
     if fused is not None:
         return affine(fused(uniforms), std, mean)
     if dtype == np.float32:
-        values = gen.ahead.normals(gen, uniforms, _by_16) if n <= normals_ahead.MOST else _by_16(uniforms)
+        values = _by_16(uniforms)
     else:
         values = _by_16(uniforms, _box_muller_float64)
     return affine(values, std, mean)
+
+
+def _normals_of(words: np.ndarray, kind: str) -> np.ndarray:
+    """The float32 normals of outputs, each 16 by themselves."""
+    return _by_16(float32_of(words[: words.size & ~15]))
 
 
 def _by_16(uniforms: np.ndarray, transform=box_muller_float32) -> np.ndarray:

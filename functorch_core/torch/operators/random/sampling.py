@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....core import dtypes as dt
-from ....core.aval import Aval
+from ....core.trace import open_traces
 from ....core.warn import warn
-from ....engine import from_numpy
 from ....engine.cost import NUMPY_DIMS
+from ....engine.value import computed, from_numpy, to_numpy
 from ...dispatch.devices import resolve, xla_device
 from ...dispatch.factory import Factory, LikeFactory
 from ...dispatch.inplace import NO_HISTORY
-from ...dispatch.op import composite, write_out
+from ...dispatch.op import Looking, composite, write_out
 from ...dispatch.traits import Out
 from ...levels.levels import Dual
 from ...levels.writes import with_zero_tangent
@@ -36,7 +36,7 @@ from ..shape.joining import common_shape
 from . import keys
 from . import seeds as random
 from .sampling_gradients import dirichlet_of, gamma_of
-from .seeds import bits_of
+from .seeds import bits_of, default_generator, drawing
 
 
 def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool = False) -> Tensor:
@@ -63,6 +63,18 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
     if active.levels is None:
         return make(shape if shape.__class__ is tuple else tuple(shape), *parameters)
     return active.levels.drawn(make, shape, *parameters)
+
+
+def on_host(x: Tensor) -> np.ndarray | None:
+    """The numbers of a tensor off the tape that a generator draws by, which lie on the host in order; while nothing is
+    active."""
+    if x._ge is not None or x._strides is not None or x._view is not None and not x._view.is_contiguous():
+        return None
+    if keys.given() or open_traces:
+        return None
+    value = x._value if x._view is None else x._read()
+    array = to_numpy(value)
+    return array if value.data.__class__ is np.ndarray and array.ndim else None
 
 
 def _of_many_dims(shape: tuple, drawn, parameters, device, requires_grad: bool = False) -> Tensor:
@@ -100,19 +112,28 @@ def _factory(name: str, drawn, doc: str):
 
     factory.__doc__ = doc
     made = composite(factory, kind=Factory, name=name, method=False, out=Out(single=True))
-    return made.known_by(_drawn_as, lambda a: _drawn_again(drawn, a))
+    return made.known_by(lambda made, *_: _drawn_as(drawn, made), _drawn_again)
 
 
-def _drawn_as(made: Tensor, args: tuple, kwargs: dict) -> Aval | None:
-    """What is known of a draw: the shape and dtype, unless something else than a generator draws."""
-    return None if keys.given() or made.requires_grad else made._value.aval
+def _drawn_as(drawn, made: Tensor) -> tuple | None:
+    """What is known of a draw: the aval and the function, unless something else than a generator draws."""
+    if keys.given() or made.requires_grad:
+        return None
+    a = made._value.aval
+    at = getattr(drawn, "at", None)
+    few = None if at is None else at(a.size, a.dtype)
+    return a, drawn, few or (lambda bits: drawn(bits, a.shape, a.dtype, False))
 
 
-def _drawn_again(drawn, a: Aval) -> Tensor:
+def _drawn_again(known: tuple) -> Tensor:
     """The same by the generator of this thread."""
+    a, drawn, few = known
     if keys.given():
         return sampled(lambda shape: drawn(bits_of(None), shape, a.dtype, False), a.shape)
-    return without_history(from_numpy(drawn(bits_of(None), a.shape, a.dtype, False)))
+    array = few(drawing.bits or default_generator.bits)
+    if array.ndim != a.ndim:
+        array.shape = a.shape
+    return without_history(computed(a, array))
 
 
 def _check_filled(name: str, out: Tensor, dtype: np.dtype):
@@ -154,6 +175,7 @@ def _normal(bits, shape, dtype, serial: bool) -> np.ndarray:
     return draw.normal(bits, shape, dtype, serial=serial)
 
 
+_uniform.at, _normal.at = draw.uniform_at, draw.normal_at
 RAND = """Uniform numbers of [0, 1).
 
     >>> _ = torch.manual_seed(0)
@@ -197,7 +219,7 @@ def _like(name: str, drawn):
     torch.Size([2, 3])
     """
     made = composite(factory, kind=LikeFactory, name=name, method=False)
-    return made.known_by(_drawn_as, lambda a: _drawn_again(drawn, a))
+    return made.known_by(lambda made, *_: _drawn_as(drawn, made), _drawn_again)
 
 
 def _sampled_like(input, memory_format, device, requires_grad: bool, drawn) -> Tensor:
@@ -297,16 +319,16 @@ def randint(
 
 def _integers_as(made: Tensor, args: tuple, kwargs: dict):
     """Aval and bounds of a draw of integers."""
-    a = _drawn_as(made, args, kwargs)
-    return None if a is None else (a, *_bounds("randint", args, {})[:2])
+    low, high, _ = _bounds("randint", args, {})
+
+    def drawn(bits, shape, dtype, _):
+        return draw.randint(bits, shape, low, high, dtype)
+
+    drawn.at = lambda n, dtype: draw.integers_at(n, dtype, low, high)
+    return _drawn_as(drawn, made)
 
 
-def _integers_again(known: tuple) -> Tensor:
-    a, low, high = known
-    return _drawn_again(lambda bits, shape, dtype, _: draw.randint(bits, shape, low, high, dtype), a)
-
-
-randint.known_by(_integers_as, _integers_again)
+randint.known_by(_integers_as, _drawn_again)
 
 
 @composite(method=False)
@@ -625,6 +647,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
 
 
 @composite(
+    kind=Looking,
     out=Out(also=dt.ALL, kernel=("bernoulli_tensor_cpu_self_", dt.ORDERED), silent=True, whole=True),
     node="BernoulliBackward0",
     in_place="bernoulli_.float",
@@ -654,7 +677,17 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     return write_out("bernoulli", out, without_gradient(made, input))
 
 
-@composite(out=Out("multinomial expects {found} tensor out, got: {wanted}", silent=True))
+@bernoulli.simply()
+def _bernoulli_of_host(p) -> Tensor | None:
+    """Of probabilities that lie on the host."""
+    array = on_host(p)
+    if array is None or array.dtype not in dt.FLOATING:
+        return None
+    ones = draw.bernoulli(bits_of(None), array.shape, array.dtype, array)
+    return without_history(computed(p._value.aval, ones))
+
+
+@composite(kind=Looking, out=Out("multinomial expects {found} tensor out, got: {wanted}", silent=True))
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """Indices drawn with the weights of each row.
 
@@ -685,6 +718,13 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         )
     )
     return write_out("multinomial", out, made)
+
+
+@multinomial.simply(int)
+def _multinomial_of_host(weights, num_samples) -> Tensor | None:
+    """Of weights that lie on the host."""
+    array = on_host(weights)
+    return None if array is None else without_history(from_numpy(draw.multinomial(bits_of(None), array, num_samples)))
 
 
 def one_of_each(weights: Tensor) -> Tensor:

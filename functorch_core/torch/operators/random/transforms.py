@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from .arithmetic import FLOAT_TYPES, affine, cast, libm_if, numel, require_dtype
-from .generator import Mt19937Generator
+from .generator import Mt19937Generator, float64_of
 
+_FLOAT32 = np.dtype(np.float32)
 _GEOMETRIC_TYPES = (*(np.dtype(code) for code in ("u1", "i1", "i2", "i4", "i8")), *FLOAT_TYPES)
 
 
@@ -17,9 +18,16 @@ def exponential(gen: Mt19937Generator, size, dtype, rate: float = 1.0) -> np.nda
     dtype = require_dtype("exponential", dtype, FLOAT_TYPES)
     if not rate > 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
+    if dtype is _FLOAT32 and rate == 1.0:
+        return gen.few(2 * numel(size), "exponentials", _exponentials_of, 2, 2, 4).reshape(size)
     uniforms = gen.uniform_float64(numel(size))
     values = (-1.0 / rate) * libm_if(dtype == np.float64, "log1p", -uniforms)
     return cast(values, dtype).reshape(size)
+
+
+def _exponentials_of(words: np.ndarray, kind: str) -> np.ndarray:
+    """-log(1 - u) of the uniforms that pairs of outputs stand for, float32."""
+    return (-np.log1p(-float64_of(words))).astype(_FLOAT32)
 
 
 def cauchy(gen: Mt19937Generator, size, dtype, median: float = 0.0, sigma: float = 1.0) -> np.ndarray:

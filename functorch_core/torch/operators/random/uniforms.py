@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -42,6 +43,11 @@ def uniform(gen: Mt19937Generator, size, dtype, low: float = 0.0, high: float = 
         part = np.dtype(f"f{dtype.itemsize // 2}")
         return _real_uniform(gen, 2 * n, part, low, high).view(dtype).reshape(size)
     return _real_uniform(gen, n, dtype, low, high).reshape(size)
+
+
+def uniform_at(n: int, dtype: np.dtype) -> Callable | None:
+    """A function of a generator that does so for standard uniforms, (n,), without looking at what they are to be."""
+    return (lambda gen: gen.uniform_float32(n)) if dtype is _FLOAT32 else None
 
 
 def _real_uniform(gen, n: int, dtype: np.dtype, low: float, high: float) -> np.ndarray:
@@ -100,11 +106,7 @@ def randint(gen: Mt19937Generator, size, low: int, high: int | None, dtype=np.in
     ones). Raises RuntimeError for an empty range or a bound outside the dtype.
     """
     if dtype is _INT64 and high is not None and 0 <= low < high < _WIDE_RANGE:  # 1 us less
-        bits = gen.random32(numel(size))
-        bits %= np.uint64(high - low)
-        if low:
-            bits += np.uint64(low)
-        return bits.view(_INT64).reshape(size)
+        return gen.few(numel(size), (low, high), _integers_of, patience=4).reshape(size)
     _refuse_complex(dtype)
     dtype = require_dtype("randint", dtype, _RANDINT_TYPES)
     if high is None and low == _MIN_INT64:
@@ -117,6 +119,23 @@ def randint(gen: Mt19937Generator, size, low: int, high: int | None, dtype=np.in
     bits = gen.random64(n) if extent >= _WIDE_RANGE else gen.random32(n)
     bits %= np.uint64(extent)
     return _from_bits(bits, low, dtype).reshape(size)
+
+
+def integers_at(n: int, dtype: np.dtype, low: int, high: int) -> Callable | None:
+    """A function of a generator that draws n such integers without looking at the bounds."""
+    if dtype is not _INT64 or not 0 <= low < high < _WIDE_RANGE:
+        return None
+    bounds = low, high
+    return lambda gen: gen.few(n, bounds, _integers_of, 1, 1, 4)
+
+
+def _integers_of(words: np.ndarray, bounds: tuple[int, int]) -> np.ndarray:
+    """The integers that outputs stand for; the outputs are overwritten."""
+    low, high = bounds
+    words %= np.uint64(high - low)
+    if low:
+        words += np.uint64(low)
+    return words.view(_INT64)
 
 
 def random_full_range(gen: Mt19937Generator, size, dtype) -> np.ndarray:

@@ -11,7 +11,7 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.trace import open_traces
 from ....core.warn import warn
-from ....engine.recorder import record_nothing
+from ....engine.written_out import record_nothing
 from ...dispatch.devices import resolve
 from ...dispatch.factory import Factory, LikeFactory, NumberFactory, copied, kept, recorded, units_of_recorded
 from ...dispatch.op import Looking, composite, torch_op, write_out

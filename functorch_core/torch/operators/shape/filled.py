@@ -10,8 +10,8 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.trace import open_traces
 from ....engine import from_numpy
-from ....engine.recorder import record_nothing
 from ....engine.signatures import bounded
+from ....engine.written_out import record_nothing
 from ...dispatch.devices import resolve
 from ...dispatch.op import torch_op
 from ...dispatch.paths import remember

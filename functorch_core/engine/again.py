@@ -1,0 +1,91 @@
+"""Short recordings that NumPy computes as one function, computed again.
+
+A loop that reads a number in each round flushes a few ops each time, with a key that was seen before. What the plans
+say of it (see `programs`) is looked up by what is quickly known of a recording, and the recording is used again: to
+read the sum of a few numbers takes 3.5 us instead of 5.5.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from .. import xla
+from ..core.quiet import quiet
+from ..core.reference import contiguous
+from ..core.types import Function
+from ..xla.device import Device
+from .modes import settings
+from .recorder import Recording
+from .stats import counters
+from .value import Value
+
+FEW = 64  # results
+SMALL = 1 << 16  # bytes; larger inputs may be overwritten, which is part of the key
+ASK = 15  # at each 16th sighting the plans are asked, which keep those that were used last
+Short = tuple[tuple[Any, ...], tuple[int, ...], int]
+
+# By signature, live results and number of inputs: the plan, the function, the device, how many ops it computes.
+_known: dict[Short, tuple[Any, Function, Device, int]] = {}
+
+
+def _references(values: list[Value]) -> list[int]:
+    return list(map(sys.getrefcount, values))
+
+
+ALONE = _references([Value()])[0]  # the count of an object that only its list refers to
+
+
+def live_results(values: list[Value]) -> tuple[int, ...]:
+    """The slots of the results that somebody besides the recording still refers to."""
+    return tuple([i for i, n in enumerate(_references(values)) if n > ALONE])
+
+
+def remember(short: Short, plan: Any, run: Function, device: Device, ops: int) -> None:
+    """Note that the plan's recordings are computed by a function of NumPy's."""
+    _known[short] = plan, run, device, ops
+
+
+def forget(short: Short) -> None:
+    """Note that its plan is there no more, or computes it otherwise."""
+    _known.pop(short, None)
+
+
+def computed_again(recording: Recording) -> bool:
+    """Whether a recording without checks was known, and its live results have their data."""
+    values, inputs = recording.values, recording.inputs
+    live: tuple[int, ...]
+    if len(values) == 1:  # 0.2 us less
+        live = (0,) if sys.getrefcount(values[0]) > ALONE else ()
+    else:
+        live = live_results(values)
+    known = _known.get((tuple(recording.signature), live, len(inputs)))
+    if known is None or not settings.direct or settings.tier != "auto" or settings.log:
+        return False
+    plan, run, device, ops = known
+    sighting = plan.sightings + 1
+    if not sighting & ASK or sighting >= plan.start or plan.on_host is None or xla.default_device() is not device:
+        return False
+    arrays: list[Any] = []
+    for value in inputs:
+        array = value.data if value.recording is None else None
+        if array.__class__ is not np.ndarray or array.nbytes >= SMALL:
+            return False
+        arrays.append(array)
+    if recording.floats:
+        arrays += map(np.float64, recording.floats)
+    if recording.ints:
+        arrays += map(np.int64, recording.ints)
+    try:
+        results = quiet.call(run, *arrays)
+    except Exception:  # which op it was is found out by the plan
+        return False
+    plan.sightings = sighting
+    counters["reference_ops"] += ops
+    for slot, array in zip(live, results):
+        value = values[slot]
+        value.data = array if not array.ndim or array.flags.c_contiguous else contiguous(array)
+        value.recording = None
+    return True

@@ -1,0 +1,92 @@
+"""Recording a call, written out for so many operands.
+
+`record` looks at each operand. Where it is known how many values there are, and that there is one result, a text of
+that call alone takes 0.1 us less; as a part of the text of another function (paths of the PyTorch face) 0.15 less.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.types import Function
+from . import recorder
+from .recorder import SCALAR
+
+# `unit` is there; leaves `value`.
+RECORDING = """\
+recording = this_thread.recording
+if recording is None:
+    recording, value = begun(unit, ({x}))
+if recording is not None:
+    values = recording.values
+    try:{slots}
+        signature = recording.signature  # to append one by one is 0.02 us less than a tuple of them
+        signature.append(unit){append}{packed}
+        frame = getframe({inner})
+        code = frame.f_code
+        if code is not recording.code:
+            while is_internal(code.co_filename):
+                frame = frame.f_back
+                code = frame.f_code
+            recording.code = code
+        sources = recording.sources
+        sources.append(code)
+        sources.append(frame.f_lasti)
+        value = Value()
+        value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
+        values.append(value)
+    except UNRECORDED as why:
+        value = elsewhere(why, recording, unit, ({x}))
+    except BaseException:  # Ctrl-C, or an operand that could not be computed
+        recording.forget_unfinished_call()
+        raise
+    else:
+        if len(values) >= recording.limit:
+            value = full(recording, unit, ({x}), value)
+"""
+# What the text refers to.
+NAMES: dict[str, Any] = {
+    "UNRECORDED": recorder.UNRECORDED,
+    "Value": recorder.Value,
+    "begun": recorder.begun,
+    "elsewhere": recorder.elsewhere,
+    "full": recorder.full,
+    "getframe": recorder._getframe,
+    "is_internal": recorder.is_internal,
+    "this_thread": recorder._state,
+}
+
+
+LINE = "\n        "
+
+
+def recording(values: Sequence[str], inner: int, ints: Sequence[str] = (), indent: int = 0) -> str:
+    """The text that records `unit` of the values and Python ints of these names, and names the result `value`. Of the
+    callers of the function that it is a part of, `inner - 1` are known to be the library's."""
+    slots = [f"s{i} = {x}.slot if {x}.recording is recording else recording.input({x})" for i, x in enumerate(values)]
+    append = [f"signature.append({x})" for x in [*[f"s{i}" for i in range(len(values))], *[SCALAR - 1] * len(ints)]]
+    text = RECORDING.format(
+        x="".join([f"{x}, " for x in (*values, *ints)]),
+        slots="".join([LINE + x for x in slots]),
+        append="".join([LINE + x for x in append]),
+        packed=f"; recording.ints += ({', '.join(ints)},)" if ints else "",
+        inner=inner,
+    )
+    return textwrap.indent(text, " " * indent)
+
+
+def recorder_of(n: int, inner: int, n_ints: int = 0) -> Function:
+    """A function of a unit of one result, n values and n_ints Python ints: record() of these; `inner` as there."""
+    values, ints = [f"x{i}" for i in range(n)], [f"i{i}" for i in range(n_ints)]
+    text = (
+        f"def record_some({', '.join(['unit', *values, *ints])}):\n{recording(values, inner, ints, 4)}    return value"
+    )
+    found: dict[str, Function] = {}
+    exec(compile(text, __file__, "exec"), NAMES, found)  # under this file's name, which is internal
+    return found["record_some"]
+
+
+record_pair = recorder_of(2, 2)  # of binary operators (0.4 us)
+record_nothing = recorder_of(0, 3)  # of what takes no operands
