@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import sys
 from collections import Counter
@@ -152,3 +153,14 @@ def test_times_of_parts_are_shares_of_their_operator():
     assert events["aten::as_strided"].cpu_time_total == 0
     assert all(e.self_cpu_time_total >= 0 for e in events.values())
     assert "are shares" in taken.key_averages().table()
+
+
+def test_every_rule_is_of_an_operator():
+    """What operators are made of stands by their names, which PyTorch has; nodes are named by operators."""
+    from functorch_core.torch.compat.autograd import node_parts, operator_parts, sketches
+
+    assert operator_parts.made_of is sketches.made_of
+    assert [name for name in sketches.RULES if not hasattr(real.ops.aten, name)] == []
+    stems = [re.sub(r"(Backward)?\d*$", "", name) for name in node_parts.NODE_RULES if "::" not in name]
+    snakes = [re.sub(r"(?<=[a-z0-9D])(?=[A-Z])", "_", stem).lower().replace("2_d", "2d") for stem in stems]
+    assert [n for n in snakes if not any(hasattr(real.ops.aten, form) for form in (n, f"_{n}", f"{n}_"))] == []
