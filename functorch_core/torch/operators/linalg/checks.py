@@ -32,14 +32,27 @@ KERNELS = {
     "torch.linalg.lu_factor_ex": "lu_cpu",
 }
 
+# What PyTorch's errors call the kernels that have no half precision; of integers others speak first.
+HALVES = KERNELS | {
+    "cholesky_inverse": "cholesky_inverse_out_cpu",
+    "linalg.det": "lu_cpu",
+    "linalg.eig": "linalg_eig_out_cpu",
+    "linalg.qr": "geqrf_cpu",
+    "linalg.solve": "lu_cpu",
+    "linalg.svd": "linalg_svd_cpu",
+    "torch.linalg.ldl_factor_ex": "ldl_factor_kernel_cpu",
+}
+
 
 def require_inexact(name: str, x, what: str = "input"):
-    """RuntimeError for dtypes that LAPACK does not know."""
+    """RuntimeError for dtypes that LAPACK does not know, or its NotImplementedError where PyTorch names a kernel."""
     dtype = aval_of(x).dtype
     if dtype not in dt.INEXACT and name in KERNELS:
         raise NotImplementedError(f"\"{KERNELS[name]}\" not implemented for '{name_of(x)}'")
     if dtype not in dt.INEXACT:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {name_of(x)}")
+    if dtype not in DECOMPOSED and name in HALVES:
+        raise NotImplementedError(f"\"{HALVES[name]}\" not implemented for '{name_of(x)}'")
     if dtype not in DECOMPOSED:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {name_of(x)}")
 
