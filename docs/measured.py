@@ -38,11 +38,12 @@ class Measured:
     dtypes: list[tuple[str, str]] = field(default_factory=list)
     shapes: list[tuple[str, str]] = field(default_factory=list)
     errors: list[tuple[str, str]] = field(default_factory=list)
+    heads: tuple[str, str] = ("dtype of the result", "shape of the result")
 
     def page(self) -> list[str]:
         """The lines of a page."""
-        dtypes = _table(_listed(self.of_dtype) or "`dtype`", "dtype of the result", self.dtypes)
-        shapes = _table(_listed(self.names), "shape of the result", self.shapes)
+        dtypes = _table(_listed(self.of_dtype) or "`dtype`", self.heads[0], self.dtypes)
+        shapes = _table(_listed(self.names), self.heads[1], self.shapes)
         errors = [f"- `{what}`: {_code(error)}" for what, error in self.errors]
         tables = [("Dtypes", dtypes), ("Shapes", shapes), ("Errors", errors)]
         lines = [line for title, rows in tables if rows for line in (f"**{title}**", "", *rows, "")]
@@ -142,8 +143,11 @@ class _Calls(ast.NodeTransformer):
         return ast.copy_location(ast.Call(ast.Name(NOTE, ast.Load()), args, node.keywords), node)
 
 
-def sample(name: str, thing, text: str, known: dict, like: Sample | None = None) -> Sample | None:
-    """The first call of a thing in the examples of a text that has operands or a dtype; None if there is none.
+def sample(
+    name: str, thing, text: str, known: dict, like: Sample | None = None, of_numbers: bool = False
+) -> Sample | None:
+    """The first call of a thing in the examples of a text that has operands or a dtype, or `of_numbers`; None if there
+    is none.
 
     `like` is the same call of this library: PyTorch's functions have no signature.
     """
@@ -166,7 +170,8 @@ def sample(name: str, thing, text: str, known: dict, like: Sample | None = None)
         if example.exc_msg is None:
             tree = ast.fix_missing_locations(_Calls().visit(ast.parse(example.source)))
             exec(compile(tree, "<example>", "exec"), spaces)  # noqa: S102  the project's own docstrings
-    best = [x for x in found if x.places] or [x for x in found if "dtype" in x.arguments.signature.parameters]
+    best = [x for x in found if x.places or of_numbers]
+    best = best or [x for x in found if "dtype" in x.arguments.signature.parameters]
     return _as_method(best[0], name, thing) if best else None
 
 
@@ -230,8 +235,8 @@ def measure(found: Sample, lib) -> Measured | None:
             result.of_dtype = [names[i] for i in varied]
             result.shapes = list(_of_shapes(found, operands, first))
         elif "dtype" in found.arguments.signature.parameters:
-            told = {n: _told(lambda n=n: found.again([], dtype=getattr(lib, n)), _of_dtype) for n in DTYPES}
-            result.dtypes = _grouped(told.items())
+            told = {n: outcome(lambda n=n: found.again([], dtype=getattr(lib, n)), _of_dtype) for n in DTYPES}
+            result.dtypes = grouped(told.items())
         result.errors = list(_wrong(found, operands, varied, lib))
         return result
 
@@ -243,16 +248,16 @@ def _of_dtypes(found: Sample, operands: list, varied: list[int], lib) -> list[tu
         del varied[1:]  # the others have the dtype of the example's numbers by chance
 
     def told(dtypes: dict[int, str]) -> str:
-        return _told(lambda: _with_dtype(found, operands, dtypes, lib), _of_dtype)
+        return outcome(lambda: _with_dtype(found, operands, dtypes, lib), _of_dtype)
 
-    rows = _grouped((name, told(dict.fromkeys(varied, name))) for name in DTYPES)
+    rows = grouped((name, told(dict.fromkeys(varied, name))) for name in DTYPES)
     if len(varied) > 1:
         rows.append(("float32 with float64", told({**dict.fromkeys(varied, "float64"), varied[0]: "float32"})))
     return rows
 
 
 def _works(found: Sample, operands: list, which: list[int], name: str, lib) -> bool:
-    return not is_error(_told(lambda: _with_dtype(found, operands, dict.fromkeys(which, name), lib), _of_dtype))
+    return not is_error(outcome(lambda: _with_dtype(found, operands, dict.fromkeys(which, name), lib), _of_dtype))
 
 
 def _with_dtype(found: Sample, operands: list, dtypes: dict[int, str], lib):
@@ -272,12 +277,12 @@ def _cast(x, dtype):
 
 def _of_shapes(found: Sample, operands: list, first) -> Iterator[tuple[str, str]]:
     """The results' shapes for operands as in the example, batched, without dimensions or elements, and misfits."""
-    seen = {_shown(operands)}
-    yield _shown(operands), _of_shape(first)
+    seen = {shown(operands)}
+    yield shown(operands), _of_shape(first)
     for new in _shaped(operands):
-        if _shown(new) not in seen:
-            seen.add(_shown(new))
-            yield _shown(new), _told(functools.partial(found.again, new), _of_shape)
+        if shown(new) not in seen:
+            seen.add(shown(new))
+            yield shown(new), outcome(functools.partial(found.again, new), _of_shape)
 
 
 def _shaped(operands: list) -> Iterator[list]:
@@ -298,23 +303,23 @@ def _wrong(found: Sample, operands: list, varied: list[int], lib) -> Iterator[tu
     for name, parameter in found.arguments.signature.parameters.items():
         given = found.given.get(name, parameter.default)
         if name in DIMS and isinstance(given, int | None) and not isinstance(given, bool):
-            yield from _refused(f"{name}={NO_DIM}", lambda n=name: found.again(operands, **{n: NO_DIM}))
+            yield from refused(f"{name}={NO_DIM}", lambda n=name: found.again(operands, **{n: NO_DIM}))
         elif name == "reduction":
-            yield from _refused("reduction='other'", lambda n=name: found.again(operands, **{n: "other"}))
+            yield from refused("reduction='other'", lambda n=name: found.again(operands, **{n: "other"}))
     names = found.names()
     for i, x in enumerate(operands):
         if i not in varied and "int" in _dtype(x):
             far = [*operands[:i], x * 0 + FAR, *operands[i + 1 :]]
-            yield from _refused(f"{names[i]} of {FAR}", lambda f=far: found.again(f))
+            yield from refused(f"{names[i]} of {FAR}", lambda f=far: found.again(f))
 
 
-def _refused(what: str, call: Callable) -> Iterator[tuple[str, str]]:
-    told = _told(call, lambda result: str(list(_leaves(result))) and "")
+def refused(what: str, call: Callable) -> Iterator[tuple[str, str]]:
+    told = outcome(call, lambda result: str(list(_leaves(result))) and "")
     if told:
         yield what, told
 
 
-def _told(call: Callable, of: Callable) -> str:
+def outcome(call: Callable, of: Callable) -> str:
     """What is said of a call's result; or its error."""
     try:
         return of(call())
@@ -332,10 +337,10 @@ def _of_dtype(result) -> str:
 
 
 def _of_shape(result) -> str:
-    return _shown(list(_leaves(result)))
+    return shown(list(_leaves(result)))
 
 
-def _shown(tensors: list) -> str:
+def shown(tensors: list) -> str:
     return ", ".join(str(tuple(x.shape)) if _is_operand(x) else type(x).__name__ for x in tensors)
 
 
@@ -353,7 +358,7 @@ def _dtype(x) -> str:
     return str(getattr(x, "dtype", type(x).__name__)).removeprefix("torch.")
 
 
-def _grouped(rows) -> list[tuple[str, str]]:
+def grouped(rows) -> list[tuple[str, str]]:
     """Dtypes of one result, or of one kind of error, in a row; "the same" where each is kept."""
     rows = list(rows)
     accepted = [told.split(", ") for _, told in rows if not is_error(told)]

@@ -22,6 +22,7 @@ from pathlib import Path
 import code_pages
 import known_differences
 import measured
+import measured_classes
 import torch_names
 
 import functorch_core as fc
@@ -109,7 +110,24 @@ def measurements() -> dict[tuple[str, str], measured.Measured]:
                         call = measured.sample(name, thing, text, known)
                         by_text[name, text] = call and measured.measure(call, fc if title in FC else torch)
                     found[title, name] = by_text[name, text]
+        for title, name, thing in classes():
+            torch.manual_seed(0)
+            if measured_classes.is_optimizer(thing, torch):
+                found[title, name] = measured_classes.of_optimizer(thing, torch)
+            else:
+                found[title, name] = measured_classes.of_distribution(name, thing, words(thing), known, torch)
     return found
+
+
+def classes() -> list[tuple[str, str, type]]:
+    """Chapter, name and class of the optimizers and distributions."""
+    return [
+        (title, name, thing)
+        for title, names in everything().items()
+        if title.startswith(("torch.optim", "torch.distributions"))
+        for name, thing in names.items()
+        if measured_classes.is_optimizer(thing, torch) or measured_classes.is_distribution(thing, torch)
+    ]
 
 
 # ---- pages ---------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 import known_differences  # noqa: E402  the makers of the pages
 import measured  # noqa: E402
+import measured_classes  # noqa: E402
 import reference  # noqa: E402
 import torch_names  # noqa: E402
 
@@ -126,3 +127,25 @@ def test_what_differs_from_pytorch_stands_on_the_page():
     assert "stable; PyTorch picks" in "".join(known_differences.page("torch", "topk"))
     assert "(../../differences.md#numbers)" in "".join(known_differences.page("torch.Tensor", "topk"))
     assert known_differences.page("torch", "tanh") == []
+
+
+CLASSES = [*reference.classes()]
+
+
+@pytest.mark.parametrize("title, name, thing", CLASSES, ids=[f"{title}.{name}" for title, name, _ in CLASSES])
+def test_optimizers_and_distributions_are_as_measured_of_pytorch(title, name, thing):
+    home = functools.reduce(getattr, title.split(".")[1:], real)
+    theirs = getattr(home, name, None) or getattr(real.distributions.relaxed_bernoulli, name)
+    text = reference.words(thing)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if measured_classes.is_optimizer(thing, torch):
+            here, there = measured_classes.of_optimizer(thing, torch), measured_classes.of_optimizer(theirs, real)
+        else:
+            with torch_is_ours():
+                here = measured_classes.of_distribution(name, thing, text, OURS, torch)
+            there = measured_classes.of_distribution(name, theirs, text, THEIRS, real)
+    if here is None or there is None:
+        assert inspect.isabstract(thing) or name == "Distribution"
+        return
+    assert outcomes(here) == {what: told.lstrip("_") for what, told in outcomes(there).items()}
