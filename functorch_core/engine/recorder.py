@@ -310,7 +310,13 @@ def computes_at_once() -> bool:
 
 def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
     """Append a call; a new value for its result, a list of them if the unit is `multiple`. Of the
-    callers, the first `inner` are known to be the library's (0.1 us each not to look at)."""
+    callers, the first `inner` are known to be the library's (0.1 us each not to look at).
+
+    >>> from functorch_core import core, engine
+    >>> x = engine.absent(core.aval.aval((2, 3), core.dtypes.float32))  # of no data
+    >>> engine.record(engine.unit_of_primitive(core.primitive.registry["neg"], {}, (x.aval,)), [x]).aval
+    float32[2,3]
+    """
     recording = _state.recording
     if recording is None:
         recording, result = begun(unit, operands)
