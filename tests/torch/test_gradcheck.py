@@ -1,7 +1,9 @@
 """gradcheck and gradgradcheck say of each function what PyTorch's say."""
 
+import re
 import warnings
 
+import numpy as np
 import pytest
 
 from functorch_core import torch as ours
@@ -160,20 +162,28 @@ def said(torch, program):
         return type(error).__name__, without_tracker(str(error))
 
 
+def same_but_for_the_last_bits(found: str, wanted: str) -> bool:
+    """Whether two texts are equal but for the last bits of their numbers: which products BLAS adds first, it chooses by
+    the processor."""
+    number = r"-?\d+\.\d+(?:e[+-]?\d+)?"
+    numbers = [[float(x) for x in re.findall(number, text)] for text in (found, wanted)]
+    return re.split(number, found) == re.split(number, wanted) and np.allclose(*numbers, rtol=1e-12, atol=0)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradcheck(name):
     wanted, found = (said(library, PROGRAMS[name]) for library in (reference, ours))
     if isinstance(wanted, tuple):
         lines = [m.split("\n\n")[0].split(". Please look")[0] for _, m in (found, wanted)]
         assert found[0] == wanted[0]
-        assert name in OTHER_WORDS or lines[0] == lines[1]
+        assert name in OTHER_WORDS or same_but_for_the_last_bits(*lines), lines
     else:
         assert found == wanted
 
 
 def test_fast_mode_tells_the_numbers():
     wanted, found = (said(library, PROGRAMS["wrong, fast"])[1] for library in (reference, ours))
-    assert found.split("difference (slow mode)")[0] == wanted.split("difference (slow mode)")[0]
+    assert same_but_for_the_last_bits(*[text.split("difference (slow mode)")[0] for text in (found, wanted)])
 
 
 @pytest.mark.parametrize("name", ["undefined gradients", "undefined gradients allowed", "parameters"])
