@@ -10,12 +10,12 @@ from ..tape.meta import is_meta
 from ..tape.modes import state
 from ..tensors import types as _types
 from ..tensors.active import active
-from ..tensors.base import Tensor, new_tensor, of_class
+from ..tensors.base import Tensor, from_array, new_tensor, of_class
 from ..tensors.explain import MISTAKES, explain
 from ..tensors.types import scalar_name
 from ..views.cells import assign, check_overlap, check_writable, is_apart, layout_of, overwrite
 from ..views.memory_order import dense_strides, with_strides
-from ..views.overlap import PARTIAL, SHARED, overlaps
+from ..views.overlap import PARTIAL, SHARED, is_expanded, may_overlap_itself, overlaps, places_of
 from . import out_dtypes as _out_dtypes
 from .former import in_order_of_today
 from .paths import PLAIN, classes_of
@@ -33,6 +33,11 @@ RESIZED = (
     "PyTorch release outputs will not be resized unless they have zero elements. You can "
     "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
     "t.resize_(0)."
+)
+
+EXPANDED = (
+    "Use of {name}_ on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+    "This also applies to advanced indexing e.g. tensor[{how}"
 )
 
 
@@ -53,6 +58,8 @@ def fitted(tensor: Tensor, result: Tensor) -> Tensor:
 def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
     """tensor.op_(*args): the op's result assigned to the tensor."""
     try:
+        if op.traits.out.places is not None and may_overlap_itself(tensor):
+            return _write_at_places(op, tensor, args, kwargs)
         check_writable(tensor, op.traits.out.idempotent, op=op.name)
         if tensor._view is not None or op.apart:
             check_memory(op, tensor, (tensor, *args), kwargs, True)
@@ -85,6 +92,19 @@ def inplace_again(runs: dict, tensor: Tensor, args: tuple) -> bool:
         return False
     overwrite(tensor, made._value)
     return True
+
+
+def _write_at_places(op, tensor: Tensor, args, kwargs) -> Tensor:
+    """What an op writes to some elements of a tensor, written to their places in the tensor's memory."""
+    if found := overlaps(tensor, [x for x in (*args, *kwargs.values()) if not isinstance(x, Tensor) or x.ndim]):
+        if op.apart or PARTIAL in found:
+            raise RuntimeError(SHARED)
+    at, values, accumulate = op.traits.out.places(from_array(places_of(tensor)), tensor, *args, **kwargs)
+    if is_expanded(tensor):
+        warn(EXPANDED.format(name=op.name, how="indices] = tensor" if op.name == "index_put" else "mask] = scalar"))
+    size = tensor.untyped_storage().nbytes() // tensor.element_size()
+    tensor.as_strided((size,), (1,), 0).index_put_((at,), values, accumulate)
+    return tensor
 
 
 def _apart(tensor: Tensor) -> Tensor:

@@ -393,7 +393,7 @@ def write_out(name: str, out, result, taken: Out | None = None):
         return write(name, out, result, taken)
     for i, (o, r) in enumerate(zip(out, result, strict=True)):
         write(name, o, r, taken, i)
-    return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
+    return getattr(result, "_with_out", type(result))(*out) if hasattr(result, "_fields") else tuple(out)
 
 
 def torch_op(

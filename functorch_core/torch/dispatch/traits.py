@@ -51,6 +51,9 @@ class Out:
     counted: bool = False  # of as many elements as the result keeps its shape, another is resized silently
     overlapping: bool = False  # written to although several of its elements are one place
     idempotent: bool = False  # so is an operand in place
+    # Writes in place to some elements of what overlaps itself, too: f(places, *args) gives from the numbers of all
+    # elements' places those that are written to, and what to.
+    places: Callable | None = None
     recorded: bool = False  # gets the history of the result; others refuse operands that require grad
     apart: bool = False  # must share no memory with operands; where it may be written in place, but the first
     whole: bool | None = None  # may be an operand, but no part of one; None: for elementwise ops

@@ -17,8 +17,33 @@ def _sequence(name: str, n: int, values: tuple) -> tuple:
     return found
 
 
-def _named(name: str, *fields: str, arguments: str = "x") -> type:
-    """A named tuple class that prints as PyTorch's; the op is called with `arguments` in its example."""
+all_return_types: list[type] = []
+
+
+def _named(name: str, *fields: str, arguments: str = "x", out: bool = True) -> type:
+    """A named tuple class that prints as PyTorch's; the op is called with `arguments` in its example.
+
+    With `out` there is another one for results of `out=`, `name`_out, which is the first one's `_with_out`.
+    """
+    call = f"torch.{name.replace('linalg_', 'linalg.')}({arguments})"
+    made = _class(name, fields)
+    made.__doc__ = f"""What {name} returns: a named tuple ({", ".join(fields)}).
+
+    >>> x = torch.eye(2)
+    >>> isinstance({call}, torch.return_types.{name})
+    True
+    """
+    if out:
+        made._with_out = globals()[f"{name}_out"] = _class(f"{name}_out", fields)
+        made._with_out.__doc__ = f"""What {name} returns when it is given `out=`: a named tuple ({", ".join(fields)}).
+
+    >>> torch.return_types.{name}_out.n_fields
+    {len(fields)}
+    """
+    return made
+
+
+def _class(name: str, fields: tuple[str, ...]) -> type:
     base = namedtuple(name, fields)
 
     def __repr__(self):
@@ -36,14 +61,9 @@ def _named(name: str, *fields: str, arguments: str = "x") -> type:
     members = {"__slots__": (), "__module__": "torch.return_types", "__repr__": __repr__, "__str__": __repr__}
     members |= {"__new__": __new__, "__reduce__": __reduce__}
     members |= {"n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0}
-    call = f"torch.{name.replace('linalg_', 'linalg.')}({arguments})"
-    members["__doc__"] = f"""What {name} returns: a named tuple ({", ".join(fields)}).
-
-    >>> x = torch.eye(2)
-    >>> isinstance({call}, torch.return_types.{name})
-    True
-    """
-    return type(name, (base,), members)
+    made = type(name, (base,), members)
+    all_return_types.append(made)
+    return made
 
 
 aminmax = _named("aminmax", "min", "max")
@@ -51,7 +71,7 @@ cummax = _named("cummax", "values", "indices", arguments="x, 0")
 cummin = _named("cummin", "values", "indices", arguments="x, 0")
 frexp = _named("frexp", "mantissa", "exponent")
 histogram = _named("histogram", "hist", "bin_edges", arguments="x, 2")
-histogramdd = _named("histogramdd", "hist", "bin_edges", arguments="x, [2, 2]")
+histogramdd = _named("histogramdd", "hist", "bin_edges", arguments="x, [2, 2]", out=False)
 kthvalue = _named("kthvalue", "values", "indices", arguments="x, 1")
 max = _named("max", "values", "indices", arguments="x, 0")
 median = _named("median", "values", "indices", arguments="x, 0")

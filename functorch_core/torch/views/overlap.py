@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from ..tensors.base import Tensor
 from .cells import layout_of
 from .memory_order import dense_strides
@@ -43,6 +45,34 @@ def writes_itself(written: Tensor, source: Tensor) -> bool:
         return False
     shape, strides, _ = layout = layout_of(written)
     return any(s == 0 and n > 1 for n, s in zip(shape, strides)) and layout == layout_of(source)
+
+
+def is_expanded(tensor: Tensor) -> bool:
+    """Whether a dimension of more than one element has no stride."""
+    shape, strides, _ = layout_of(tensor)
+    return 0 not in shape and any(s == 0 and n > 1 for n, s in zip(shape, strides))
+
+
+def may_overlap_itself(tensor: Tensor) -> bool:
+    """Whether several of a view's elements may be one place of memory: False if strides alone say that none are."""
+    if tensor._view is None or not tensor._view.chain or tensor._level is not None:
+        return False
+    shape, strides, _ = layout_of(tensor)
+    reach = 0  # of the dimensions with smaller strides: how far from its first element the last one lies
+    for s, n in sorted((s, n) for s, n in zip(strides, shape) if n > 1):
+        if s <= reach:
+            return 0 not in shape
+        reach += s * (n - 1)
+    return False
+
+
+def places_of(tensor: Tensor) -> np.ndarray:
+    """Where in its memory each element of a tensor lies, counted in elements."""
+    shape, strides, offset = layout_of(tensor)
+    places = np.full(shape, offset, np.int64)
+    for d, (n, s) in enumerate(zip(shape, strides)):
+        places += (np.arange(n) * s).reshape((-1,) + (1,) * (len(shape) - d - 1))
+    return places
 
 
 def _span(x: Tensor) -> tuple | None:

@@ -29,6 +29,7 @@ from ...tape.modes import (
 from ...tape.passes import _current_autograd_node, _current_graph_task_execution_order, _will_engine_execute_node
 from ...tape.passes import current_id as _current_graph_task_id
 from ...tensors.base import Tensor as TensorBase
+from ...tensors.pytree import tree_leaves as _tree_leaves
 from ...tensors.types import Size, device, dtype, finfo, get_default_device, iinfo, layout, memory_format, named
 from .. import settings as _settings
 from ..devices.accelerator import current_accelerator
@@ -74,6 +75,17 @@ def _storage_address(tensor) -> int:
 def _data_address(tensor) -> int:
     """A number of what a storage is filled with; lazy clones have it in common until they are written to."""
     return _addresses(tensor)[1]
+
+
+def _is_alias_of(a, b) -> bool:
+    """Whether two tensors have one storage; of lists and dictionaries False, as in PyTorch."""
+    return isinstance(a, TensorBase) and isinstance(b, TensorBase) and _overlaps(a, b)
+
+
+def _overlaps(a, b) -> bool:
+    """Whether two tensors have one storage; of lists and dictionaries, any of their tensors."""
+    mine, others = ({_storage_address(x) for x in _tree_leaves(y) if isinstance(x, TensorBase)} for y in (a, b))
+    return not mine.isdisjoint(others)
 
 
 def _warn():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 
 from ...tape.graph import register_multi_grad_hook
+from ...tape.passes import current_id
 from ...tensors.base import Tensor
 from ...tensors.pytree import tree_leaves
 
@@ -26,12 +27,11 @@ class ModuleTracker:
         self.parents = {"Global"}
         self._names: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         self._handles: list = []
-        self._backward = False
 
     @property
     def is_bw(self) -> bool:
         """Whether a backward pass is running."""
-        return self._backward
+        return current_id() != -1
 
     def __enter__(self):
         from ....nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
@@ -42,7 +42,6 @@ class ModuleTracker:
     def __exit__(self, *exc):
         for handle in self._handles:
             handle.remove()
-        self._backward = False
         self.parents = {"Global"}
 
     def name(self, module) -> str:
@@ -56,23 +55,22 @@ class ModuleTracker:
     def changes(self):
         """Called before `parents` change."""
 
-    def _set(self, name: str, inside: bool, backward: bool):
+    def _set(self, name: str, inside: bool):
         self.changes()
-        self._backward = backward
         (self.parents.add if inside else self.parents.discard)(name)
 
     def _enters(self, module, args):
         name = self.name(module)
-        self._set(name, True, False)
+        self._set(name, True)
         self._when_differentiated(args, name, False)
 
     def _leaves(self, module, args, output):
         name = self.name(module)
         self._when_differentiated(output, name, True)
-        self._set(name, False, False)
+        self._set(name, False)
 
     def _when_differentiated(self, tree, name: str, inside: bool):
         """Change when the gradients of the tensors in a tree are there."""
         tensors = [x for x in tree_leaves(tree) if isinstance(x, Tensor) and x.requires_grad]
         if tensors:
-            self._handles.append(register_multi_grad_hook(tensors, lambda grads: self._set(name, inside, True)))
+            self._handles.append(register_multi_grad_hook(tensors, lambda grads: self._set(name, inside)))

@@ -474,7 +474,14 @@ def index_copy(input, dim, index, source, *, out=None):
     return _finish("index_copy", made, out)
 
 
-@composite(inplace=True, out=Out(apart=True))
+def _filled_places(places, tensor, dim, index, value) -> tuple:
+    """What index_fill_ writes to, and what."""
+    index_fill(tensor, dim, index, value)  # raises for what cannot be
+    value = value.to(tensor.dtype) if isinstance(value, Tensor) else tensor.new_full((), value)
+    return places.index_select(dim, index).reshape(-1) if places.ndim else places.reshape(1), value, False
+
+
+@composite(inplace=True, out=Out(apart=True, places=_filled_places))
 def index_fill(input, dim, index, value):
     """The input with a number at the places of an index vector.
 
@@ -520,7 +527,15 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
     return _finish("index_reduce", made.reshape(input.shape), out)
 
 
-@composite(inplace=True, out=Out(apart=True))
+def _put_places(places, tensor, indices, values, accumulate=False) -> tuple:
+    """What index_put_ writes to, and what."""
+    index_put(tensor, indices, values, accumulate)  # raises for what cannot be
+    places = places[tuple(slice(None) if index is None else index for index in indices)]
+    values = values.reshape(values.shape[max(values.ndim - places.ndim, 0) :])
+    return places.reshape(-1), values.expand(places.shape).reshape(-1), accumulate
+
+
+@composite(inplace=True, out=Out(apart=True, places=_put_places))
 def index_put(input, indices, values, accumulate=False):
     """The input with values written, or added, at index tensors of its first dimensions.
 

@@ -42,7 +42,7 @@ from ...views.cells import (
     put,
 )
 from ...views.memory_order import preserved, rows_taken, taken
-from ...views.overlap import refuse_partial, refuse_shared, writes_itself
+from ...views.overlap import may_overlap_itself, refuse_partial, refuse_shared, writes_itself
 from ...views.parts import cut
 from ...views.seen import MOST, remember, see_again, units_of
 from ..shape.copies import fill_number, fitted_to
@@ -686,8 +686,11 @@ def _filled(value, shape: tuple, dtype: np.dtype) -> Tensor:
 
 
 def _set_at_tensors(tensor: Tensor, lens: Lens | None, tensors, value):
-    check_writable(tensor, op="index_put")
     box = tensor if lens is None else make_view(tensor, lens)
+    if may_overlap_itself(box):
+        _put_through(box, tensors, value)
+        return
+    check_writable(box, op="index_put")
     if tensor._view is not None or value is tensor:
         refuse_shared(box, (value, *[index for _, index in tensors]))
     one_mask = len(tensors) == 1 and tensors[0][1]._aval.dtype in MASKS
@@ -700,6 +703,19 @@ def _set_at_tensors(tensor: Tensor, lens: Lens | None, tensors, value):
             value = _converted(value, box._aval.dtype)
         new = put_at(box, tensors, value)
     assign(box, new)
+
+
+def _put_through(box: Tensor, tensors, value):
+    """box[tensors] = value by index_put_, which knows elements that are one place."""
+    indices: list = []
+    for dim, index in tensors:
+        taken = sum(1 if i is None or i._aval.dtype not in MASKS else i.ndim for i in indices)
+        indices += [None] * (dim - taken) + [index]
+    if not isinstance(value, Tensor):
+        value = _number_in.compute([value, (), box._aval.dtype])
+    elif len(tensors) == 1 and tensors[0][1]._aval.dtype in MASKS and current_aval(value).size == 1:
+        value = _converted(value, box._aval.dtype)
+    box.index_put_(indices, value)
 
 
 def _converted(value: Tensor, dtype: np.dtype) -> Tensor:

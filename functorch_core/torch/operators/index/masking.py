@@ -31,7 +31,20 @@ from .indexing import sliced
 # ---- masks ---------------------------------------------------------------------------------------
 
 
-@torch_op(inplace=True, layout=None, node=if_tensor("value", "MaskedFillBackward1"), out=Out(whole=False))
+def _masked_places(places, tensor, mask, value) -> tuple:
+    """What masked_fill_ writes to, and what."""
+    if mask._aval.dtype != dt.bool_ or isinstance(value, Tensor) and value.ndim:
+        masked_fill(tensor, mask, value)  # raises
+    value = value.to(tensor.dtype) if isinstance(value, Tensor) else tensor.new_full((), value)
+    return masked_select(places, mask), value, False
+
+
+@torch_op(
+    inplace=True,
+    layout=None,
+    node=if_tensor("value", "MaskedFillBackward1"),
+    out=Out(whole=False, places=_masked_places),
+)
 def masked_fill(input: Tensor, mask: Tensor, value: Element):
     """The input with a number where the mask is True.
 
