@@ -137,9 +137,27 @@ def _div_transpose(ct: Value, x: Value, y: Value) -> Cotangents:
     return div(ct, y), None
 
 
+def _div_lower(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
+    """In programs of fc.jit by many of one number: times its reciprocal. XLA does so where nothing else uses the
+    number, which parts of a loop's state seldom are: 2.40 ms for 2.59 of a mixture's thirty rounds."""
+    from .structure import broadcast_in_dim_p
+
+    spread = y.made if y.made is not None and y.made[0].primitive is broadcast_in_dim_p else None
+    if spread is None or "jit" not in ctx.root.features or y.aval.dtype not in (dt.float32, dt.float64):
+        return _divided(ctx, x, y)
+    (small,) = spread[1]
+    if small.aval.size == y.aval.size or small.made is None and not small.aval.ndim:
+        return _divided(ctx, x, y)
+    reciprocal = ctx.op("stablehlo.divide", ctx.full(small.aval, 1), small, out=small.aval)
+    many = broadcast_in_dim_p.rule("lower", ctx.platform)(ctx, reciprocal, **spread[0].params)
+    return ctx.op("stablehlo.multiply", x, many, out=x.aval)
+
+
+_divided = elementwise_lower("stablehlo.divide", same_dtype)
+
 div: Wrapper = binary(
     "div",
-    "stablehlo.divide",
+    _div_lower,
     _div_reference,
     dtypes=dt.NUMERIC,
     what="numeric",

@@ -17,6 +17,25 @@ HALF = fc.ones(3, dtype=fc.bfloat16)
 DTYPES = [fc.float16, fc.bfloat16, fc.float32, fc.float64, fc.complex64]
 
 
+# ---- what is computed otherwise than eagerly --------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
+@pytest.mark.parametrize("shape", [(3, 5), (5,), (1, 5), ()], ids=str)
+def test_many_divided_by_what_is_used_elsewhere(dtype, shape):
+    """By the reciprocal of what is spread, where that is a real number; integers and complex numbers as they are."""
+    x = (np.arange(1, 31).reshape(2, 3, 5) * 7).astype(dtype)
+    y = (np.arange(np.prod(shape, dtype=int)).reshape(shape) * 0.5 + 3).astype(dtype)
+    quotient, twice = fc.jit(lambda x, y: (x / (y + 1), (y + 1) * 2))(x, y)
+    np.testing.assert_allclose(np.asarray(quotient), x / (y + 1), rtol=1e-15 if dtype == "float64" else 4e-7)
+    np.testing.assert_array_equal(np.asarray(twice), (y + 1) * 2)
+    zero = fc.jit(lambda x, y: (x / y, y))(x[:1] - x[:1, :1], np.zeros_like(y))[0]
+    with np.errstate(all="ignore"):
+        wanted = (x[:1] - x[:1, :1]) / np.zeros_like(y)
+    if dtype != "complex64":
+        np.testing.assert_array_equal(np.asarray(zero), wanted.astype(zero.dtype))
+
+
 # ---- Python numbers as arguments -----------------------------------------------------------------
 
 
