@@ -221,6 +221,9 @@ class Array(HasAval):
         shape = f", shape={self.shape}" if self.size == 0 else ""
         return f"Array({text}{shape}, dtype={self.dtype.name})"
 
+    def __str__(self):
+        return str(to_numpy(self._value)) if self._value.__class__ is Value else repr(self)
+
     def __reduce__(self):
         return _rebuild, (np.array(self),)
 

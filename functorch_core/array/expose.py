@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval
-from ..core.explain import MISTAKES, as_function, as_operator, told
+from ..core.explain import MISTAKES, as_function, as_operator, otherwise, told
 from ..core.trace import Traced, open_traces, state
 from ..core.tree import boxes, content
 from ..engine import Unit, Value, from_numpy, record
@@ -161,6 +161,8 @@ def _public_op(operation: Op, called: str, write: Callable) -> Callable:
         except MISTAKES as error:
             if keywords.get("out", call) is None:  # np.sum(x) calls x.sum(axis=None, out=None)
                 return call(*given, **{k: v for k, v in keywords.items() if k != "out"})
+            if (found := otherwise(call, given, keywords)) is not None:
+                return found
             raise told(error, called or name, call.__doc__, given, keywords, write)
         out = record(unit, args)
         if out.__class__ is list:
@@ -188,6 +190,8 @@ def _public_function(function: Callable, called: str, write: Callable) -> Callab
             values += [strong(operand(a, name)) if variadic else a for a in args[len(arrays) :]]
             return wrap_result(function(*values, **{k: _value_of(v) for k, v in kwargs.items()}))
         except MISTAKES as error:
+            if (found := otherwise(call, args, kwargs)) is not None:
+                return found
             raise told(error, called or name, call.__doc__, args, kwargs, write)
 
     call.__signature__ = signature
