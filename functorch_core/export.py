@@ -22,7 +22,7 @@ from .array import saving
 from .array.array import wrap
 from .array.jit import Jitted, Lowered, listed
 from .array.saving import kind_data, kind_of_data, packed, structure_of, tree_data, unpacked
-from .array.tracing import arguments, refuse, shown_tree
+from .array.tracing import arguments, numbers_as, refuse, shown_tree
 from .core import tree
 from .core.explain import explaining
 from .core.graph import Graph, subgraphs
@@ -81,6 +81,11 @@ class Exported:
         def call(*args, **kwargs):
             leaves, in_tree = tree.flatten((args, kwargs))
             values, kinds = arguments(leaves, self.fun_name)
+            if len(kinds) == len(self.kinds):  # traced numbers (of a gradient) where there was one of Python
+                values = [numbers_as(w, v) for w, v in zip(self.kinds, values)]
+                kinds = [
+                    w if SCALAR_AVALS.get(w, 0) == wrap(v).aval else k for w, k, v in zip(self.kinds, kinds, values)
+                ]
             kinds = [w if SCALAR_AVALS.get(k) == w else k for k, w in zip(kinds, self.kinds)]
             wide = [SCALAR_AVALS.get(w, w) for w in self.kinds]
             if in_tree != self.in_tree or [SCALAR_AVALS.get(k, k) for k in kinds] != wide:

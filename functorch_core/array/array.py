@@ -68,6 +68,24 @@ class Array(HasAval):
         return self.aval.nbytes
 
     @property
+    def itemsize(self) -> int:
+        """The bytes of an element.
+
+        >>> fc.zeros(2, "float32").itemsize
+        4
+        """
+        return self.dtype.itemsize
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the dtype gives way to another one's: never, only Python's numbers do.
+
+        >>> fc.asarray(1.).weak_type
+        False
+        """
+        return False
+
+    @property
     def device(self):
         """The device of a concrete array (the default device if it is still on the host), or the one that
         it will be computed on.
@@ -127,6 +145,30 @@ class Array(HasAval):
         data = concrete_value(self, "block_until_ready()")
         xla.block(to_buffer(data))
         return self
+
+    def is_ready(self) -> bool:
+        """Whether it is computed, so that reading it would not wait.
+
+        >>> fc.arange(2).block_until_ready().is_ready()
+        True
+        """
+        value = concrete_value(self, "is_ready()")
+        return has_data(value) and (not isinstance(value.data, xla.Buffer) or value.data.is_ready())
+
+    def copy_to_host_async(self):
+        """Let it be computed while the program goes on; reading it waits for what is left.
+
+        >>> fc.arange(2).copy_to_host_async()
+        """
+        flush("arrays will be read")
+
+    def tobytes(self) -> bytes:
+        """The bytes of the elements, row by row.
+
+        >>> fc.asarray([1, 2], dtype="uint8").tobytes()
+        b'\\x01\\x02'
+        """
+        return to_numpy(concrete_value(self, "tobytes()")).tobytes()
 
     def is_deleted(self) -> bool:
         """Whether its memory is gone: donated, or deleted.
@@ -220,6 +262,9 @@ class Array(HasAval):
         text = np.array2string(array, separator=", ", prefix="Array(")
         shape = f", shape={self.shape}" if self.size == 0 else ""
         return f"Array({text}{shape}, dtype={self.dtype.name})"
+
+    def __str__(self):
+        return str(to_numpy(self._value)) if self._value.__class__ is Value else repr(self)
 
     def __reduce__(self):
         return _rebuild, (np.array(self),)

@@ -33,7 +33,7 @@ Groups = Sequence[Sequence[int]] | None
 
 
 def _over_leaves(collective: Callable, x, **params):
-    return tree.map(lambda leaf: wrap(collective(as_value(leaf), **params)), x)
+    return tree.map_arrays(lambda leaf: wrap(collective(as_value(leaf), **params)), x)
 
 
 def _names(axis_name) -> tuple:
@@ -64,7 +64,7 @@ def _of_group(what: str, x, axis_name, groups: Groups) -> Array:
 
 def _over_groups(what: str, reduce: Callable, x, axis_name, groups: Groups):
     """Leaves of x, each reduced over the first axis of the group's."""
-    return tree.map(lambda leaf: reduce(_of_group(what, leaf, axis_name, groups), axis=0), x)
+    return tree.map_arrays(lambda leaf: reduce(_of_group(what, leaf, axis_name, groups), axis=0), x)
 
 
 def _place(what: str, axis_name, groups: Groups) -> tuple[Array, int]:
@@ -117,7 +117,7 @@ def psum(x, axis_name, *, axis_index_groups: Groups = None):
     Array([0.25, 0.75], dtype=float32)
     """
     if axis_index_groups is None:
-        return tree.map(
+        return tree.map_arrays(
             lambda leaf: (
                 leaf * axis_size(axis_name)
                 if leaf.__class__ in (int, float, complex)
@@ -125,7 +125,7 @@ def psum(x, axis_name, *, axis_index_groups: Groups = None):
             ),
             x,
         )
-    return tree.map(
+    return tree.map_arrays(
         lambda leaf: fc.sum(
             _of_group("psum", leaf, axis_name, axis_index_groups), axis=0, dtype=as_value(leaf).aval.dtype
         ),
@@ -168,7 +168,7 @@ def pmin(x, axis_name, *, axis_index_groups: Groups = None):
     Array([1., 1.], dtype=float32)
     """
     if axis_index_groups is None:
-        return tree.map(lambda leaf: _pmin(wrap(as_value(leaf)), axis_name), x)
+        return tree.map_arrays(lambda leaf: _pmin(wrap(as_value(leaf)), axis_name), x)
     return _over_groups("pmin", fc.min, x, axis_name, axis_index_groups)
 
 
@@ -197,7 +197,7 @@ def psum_scatter(x, axis_name, *, scatter_dimension: int = 0, axis_index_groups:
         _check_split("psum_scatter", x, axis, size, tiled, axis_name)
         return _part(total, axis, place, size, tiled)
 
-    return tree.map(scattered, x)
+    return tree.map_arrays(scattered, x)
 
 
 def _check_split(what: str, x: Array, axis: int, size: int, tiled: bool, name):
@@ -253,7 +253,7 @@ def all_gather(x, axis_name, *, axis_index_groups: Groups = None, axis: int = 0,
             return out
         return out.reshape((*x.shape[:at], out.shape[at] * x.shape[at], *x.shape[at + 1 :]))
 
-    return tree.map(gathered, x)
+    return tree.map_arrays(gathered, x)
 
 
 @explaining
@@ -286,7 +286,7 @@ def all_to_all(
             return out
         return out.reshape((*out.shape[:at], out.shape[at] * out.shape[at + 1], *out.shape[at + 2 :]))
 
-    return tree.map(exchanged, x)
+    return tree.map_arrays(exchanged, x)
 
 
 def _exchanged(x: Array, axis_name, split: int, at: int, size: int, tiled: bool) -> Array:
@@ -343,7 +343,7 @@ def ppermute(x, axis_name, perm: Sequence[tuple[int, int]]):
         zero = _constant(np.zeros((), out.dtype))
         return fc.where(fc.take(_constant(sent), place, axis=0), out, zero)
 
-    return tree.map(permuted, x)
+    return tree.map_arrays(permuted, x)
 
 
 @explaining
@@ -375,7 +375,7 @@ def pbroadcast(x, axis_name, source: int):
     size = axis_size(axis_name)
     if not -size <= operator.index(source) < size:
         raise IndexError(f"pbroadcast: source {source} is not an index of the axis {axis_name!r}, 0 to {size - 1}.")
-    return tree.map(lambda leaf: _gathered(leaf, axis_name)[source], x)
+    return tree.map_arrays(lambda leaf: _gathered(leaf, axis_name)[source], x)
 
 
 # ---- the axis ------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def stepwise() -> bool:
 
 def as_arrays(values):
     """A tree whose leaves are Arrays."""
-    return tree.map(lambda x: wrap(as_value(x)), values)
+    return tree.map_arrays(lambda x: wrap(as_value(x)), values)
 
 
 def steps_of(xs, length: int | None) -> int:

@@ -352,7 +352,7 @@ def checkpoint_name(x, name: str):
     """
     if not isinstance(name, str):
         raise TypeError(f"checkpoint_name takes a string as the name, got {name!r:.60}")
-    return tree.map(lambda leaf: wrap(name_value(as_value(leaf), name=name)), x)
+    return tree.map_arrays(lambda leaf: wrap(name_value(as_value(leaf), name=name)), x)
 
 
 # ---- callbacks ---------------------------------------------------------------------------------------

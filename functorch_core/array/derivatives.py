@@ -587,7 +587,7 @@ def stop_gradient(x):
     >>> fc.grad(lambda x: x * fc.stop_gradient(x))(fc.asarray(3.))
     Array(3., dtype=float32)
     """
-    return tree.map(lambda leaf: wrap(stop(as_value(leaf))), x)
+    return tree.map_arrays(lambda leaf: wrap(stop(as_value(leaf))), x)
 
 
 __all__ = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval
-from ..core.explain import MISTAKES, as_function, as_operator, told
+from ..core.explain import MISTAKES, as_function, as_method, as_operator, otherwise, told
 from ..core.trace import Traced, open_traces, state
 from ..core.tree import boxes, content
 from ..engine import Unit, Value, from_numpy, record
@@ -161,6 +162,10 @@ def _public_op(operation: Op, called: str, write: Callable) -> Callable:
         except MISTAKES as error:
             if keywords.get("out", call) is None:  # np.sum(x) calls x.sum(axis=None, out=None)
                 return call(*given, **{k: v for k, v in keywords.items() if k != "out"})
+            if write is as_method and (theirs := _as_numpy(name, signature, given, keywords)):
+                return theirs(*given, **keywords)
+            if (found := otherwise(call, given, keywords)) is not None:
+                return found
             raise told(error, called or name, call.__doc__, given, keywords, write)
         out = record(unit, args)
         if out.__class__ is list:
@@ -169,6 +174,22 @@ def _public_op(operation: Op, called: str, write: Callable) -> Callable:
 
     call.__signature__ = signature
     return call
+
+
+def _as_numpy(name: str, signature: inspect.Signature, given: tuple, keywords: dict) -> Callable | None:
+    """The function of fc.numpy for a method's call that only its signature fits: x.sum(where=mask), x.std(ddof=1)."""
+    if _binds(signature, given, keywords):
+        return None
+    function = getattr(importlib.import_module("functorch_core.numpy"), name, None)
+    return function if function and _binds(inspect.signature(function), given, keywords) else None
+
+
+def _binds(signature: inspect.Signature, given: tuple, keywords: dict) -> bool:
+    try:
+        signature.bind(*given, **keywords)
+    except TypeError:
+        return False
+    return True
 
 
 def _public_function(function: Callable, called: str, write: Callable) -> Callable:
@@ -188,6 +209,8 @@ def _public_function(function: Callable, called: str, write: Callable) -> Callab
             values += [strong(operand(a, name)) if variadic else a for a in args[len(arrays) :]]
             return wrap_result(function(*values, **{k: _value_of(v) for k, v in kwargs.items()}))
         except MISTAKES as error:
+            if (found := otherwise(call, args, kwargs)) is not None:
+                return found
             raise told(error, called or name, call.__doc__, args, kwargs, write)
 
     call.__signature__ = signature

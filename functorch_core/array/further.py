@@ -14,7 +14,7 @@ from .array import Array, as_value, wrap
 from .creation import on_device
 from .custom import custom_vjp
 from .sharding import place, spread
-from .tracing import arguments, name_of, refuse, trace_function, wrapping
+from .tracing import arguments, name_of, numbers_as, refuse, trace_function, wrapping
 
 NO_RULE = """custom_gradient of `{name}`: it returned {found}, a pair (result, function of the cotangent)
     was expected.
@@ -38,8 +38,9 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list[Array]
 
     def converted(*args):
         n = len(args) - len(traced.captures)
-        leaves = tree.leaves(args[:n])
-        outs = run(traced.graph, [as_value(x) for x in (*leaves, *args[n:])])
+        values = [as_value(x) for x in (*tree.leaves(args[:n]), *args[n:])]
+        values = [numbers_as(k, v) for k, v in zip(kinds, values)] + values[len(kinds) :]
+        outs = run(traced.graph, values)
         return traced.out_tree.unflatten([wrap(v) for v in outs])
 
     return converted, [wrap(v) for v in traced.captures]

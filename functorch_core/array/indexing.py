@@ -79,6 +79,7 @@ class AtIndex:
     Elements that index arrays name several times are updated several times (`set`: the last stays).
     mode says what to do with index arrays out of bounds: by default concrete ones are an
     IndexError and traced ones are left out; 'drop' leaves them out, 'clip' moves them inside.
+    What else JAX lets one promise of the indices (sorted, unique) changes nothing.
     """
 
     __slots__ = ("array", "index")
@@ -89,7 +90,7 @@ class AtIndex:
     def __repr__(self):
         return f"AtIndex({self.array!r}, {ops.show(self.index)})"
 
-    def get(self, *, mode=None, fill_value=None) -> Array:
+    def get(self, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None) -> Array:
         """x[index]; mode='fill' gives fill_value (NaN by default) out of bounds, 'clip' clips.
 
         >>> import functorch_core as fc
@@ -97,11 +98,11 @@ class AtIndex:
         Array([2., 0.], dtype=float32)
         """
         try:
-            return wrap(ops.read(as_value(self.array), unwrapped(self.index), mode=mode, fill_value=fill_value))
+            return wrap(ops.read(as_value(self.array), unwrapped(self.index), mode=getattr(mode, "value", mode), fill_value=fill_value))
         except MISTAKES as error:
             raise self._explained(error, "get", mode=mode, fill_value=fill_value)
 
-    def set(self, values, *, mode=None) -> Array:
+    def set(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
         """The array with x[index] = values.
 
         >>> import functorch_core as fc
@@ -110,7 +111,7 @@ class AtIndex:
         """
         return self._update("set", values, mode)
 
-    def add(self, values, *, mode=None) -> Array:
+    def add(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
         """The array with x[index] += values.
 
         >>> import functorch_core as fc
@@ -119,33 +120,33 @@ class AtIndex:
         """
         return self._update("add", values, mode)
 
-    def subtract(self, values, *, mode=None) -> Array:
+    def subtract(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
         """The array with x[index] -= values."""
         return self._update("subtract", values, mode)
 
-    def multiply(self, values, *, mode=None) -> Array:
+    def multiply(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
         """The array with x[index] *= values."""
         return self._update("multiply", values, mode)
 
     mul = multiply
 
-    def divide(self, values, *, mode=None) -> Array:
+    def divide(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
         """The array with x[index] /= values."""
         return self._update("divide", values, mode)
 
-    def power(self, values, *, mode=None) -> Array:
+    def power(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
         """The array with x[index] **= values."""
         return self._update("power", values, mode)
 
-    def min(self, values, *, mode=None) -> Array:
+    def min(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
         """The array with x[index] = minimum(x[index], values)."""
         return self._update("min", values, mode)
 
-    def max(self, values, *, mode=None) -> Array:
+    def max(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
         """The array with x[index] = maximum(x[index], values)."""
         return self._update("max", values, mode)
 
-    def apply(self, fun: Callable, *, mode=None) -> Array:
+    def apply(self, fun: Callable, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
         """The array with x[index] = fun(x[index]); an element named twice is replaced once.
 
         >>> import functorch_core as fc
@@ -175,4 +176,6 @@ class AtIndex:
             values = -values
             values = values if isinstance(values, SCALARS) else as_value(values)
         x, index = as_value(self.array), unwrapped(self.index)
+        mode = getattr(mode, "value", mode)  # a member of lax.GatherScatterMode
+        mode = "drop" if mode == "fill" else mode
         return wrap(updating.update(x, index, values, name=name, mode=mode))

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
 from collections.abc import Callable
 
 import numpy as np
 
 from ..core import tree
-from ..core.explain import explaining
+from ..core.explain import MISTAKES, explaining
+from ..core.graph import Graph
+from ..core.primitive import Traits
 from ..engine import Value
 from ..ops import keys as raw
 from ..ops.creation import canonical_shape
 from ..ops.keys import RBG, THREEFRY, UNSAFE_RBG, WORDS
 from .array import Array
 from .expose import public
+from .jit import make_graph
+from .tracing import ShapeDtype
 from .vmap import vmap
 
 TAGS = {THREEFRY: "fry", RBG: "rbg", UNSAFE_RBG: "urbg"}
@@ -148,6 +151,32 @@ class KeyArray:
 
     __hash__ = None
 
+    def transpose(self, *axes) -> KeyArray:
+        """The keys with their dimensions in another order."""
+        axes = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+        order = tuple(range(self.ndim))[::-1] if axes in ((), (None,)) else tuple(a % self.ndim for a in axes)
+        return self._with(self._data.transpose((*order, self.ndim)))
+
+    @property
+    def T(self) -> KeyArray:  # noqa: N802  the name is JAX's
+        """The keys with their dimensions reversed."""
+        return self.transpose()
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of a key."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all keys."""
+        return self.size * self.itemsize
+
+    @property
+    def sharding(self):
+        """Where the keys are, as of Arrays."""
+        return self._data.sharding
+
     def __array__(self, dtype=None, copy=None):
         raise TypeError(NOT_NUMBERS.format(key=self._shown()))
 
@@ -159,54 +188,93 @@ class KeyArray:
         return f"{self._shown()} overlaying:\n{np.asarray(self._data)}" if known else self._shown()
 
 
-tree.register_node(KeyArray, lambda k: ((k._data,), k._impl), lambda impl, children: KeyArray(children[0], impl))
+tree.register_sealed(KeyArray, lambda k: ((k._data,), k._impl), lambda impl, children: KeyArray(children[0], impl))
 
 # ---- functions that move elements ----------------------------------------------------------------
+# Which these are nobody lists: the primitives say whether they move elements (Traits.moves, carries).
 
 
-def moves(names: str) -> Callable[[Callable], Callable]:
-    """A decorator: the arrays of a function that only moves elements, its parameters `names`, may be typed keys.
-
-    It then moves their numbers: it is mapped over the words of a key.
-    """
-
-    def decorate(function: Callable) -> Callable:
-        function.otherwise = functools.partial(_moved, function, names.split())  # numbers pay nothing for it
-        return function
-
-    return decorate
-
-
-def _moved(function: Callable, names: list[str], args: tuple, kwargs: dict) -> KeyArray | None:
-    keys, apply = _keys_among(function, names, args, kwargs)
-    if keys is None:
+def _moved(function: Callable, args: tuple, kwargs: dict):
+    """A function of typed keys that only moves elements, computed on each word of the keys; None for another one."""
+    leaves, structure = tree.flatten((args, kwargs), lambda x: x.__class__ is KeyArray)
+    at = [i for i, x in enumerate(leaves) if x.__class__ is KeyArray or isinstance(x, (Array, np.ndarray))]
+    given = [leaves[i] for i in at]
+    keys = [x.__class__ is KeyArray for x in given]
+    impls = {x._impl for x in given if x.__class__ is KeyArray}
+    if len(impls) != 1 or any(map(callable, leaves)):
         return None
-    impl = tree.leaves(keys, _is_keys)[0]._impl
-    bits = tree.map(lambda k: k._data, keys, is_leaf=_is_keys)
-    return KeyArray(vmap(apply, in_axes=-1, out_axes=-1)(bits), impl)
 
+    def words(*arrays):
+        full = list(leaves)
+        for i, x in zip(at, arrays):
+            full[i] = x
+        again, keywords = structure.unflatten(full)
+        return function(*again, **keywords)
 
-def _is_keys(x) -> bool:
-    return isinstance(x, KeyArray)
-
-
-def _keys_among(function: Callable, names: list[str], args: tuple, kwargs: dict):
-    """(the arguments `names`, the function of these); None twice if they are not all keys of one generator."""
+    avals = [ShapeDtype(x.shape, np.uint32 if is_key else x.dtype) for x, is_key in zip(given, keys)]
     try:
-        bound = inspect.signature(function).bind(*args, **kwargs)
-    except TypeError:
-        return None, None
-    keys = {name: bound.arguments[name] for name in names if name in bound.arguments}
-    leaves = tree.leaves(keys, _is_keys)
-    if not all(map(_is_keys, leaves)) or len({k._impl for k in leaves}) != 1:
-        return None, None
+        graph = make_graph(words)(*avals)
+    except MISTAKES:
+        if all(keys):
+            raise  # what is said of the shapes is true of the keys
+        return None
+    if not _only_moves(graph, keys):
+        return None
+    bits = [x._data if is_key else x for x, is_key in zip(given, keys)]
+    out = vmap(words, in_axes=tuple(-1 if is_key else None for is_key in keys), out_axes=-1)(*bits)
+    return tree.map(lambda data: KeyArray(data, *impls), out)
 
-    def apply(bits: dict):
-        bound.arguments.update(bits)
-        return function(*bound.args, **bound.kwargs)
 
-    return keys, apply
+def _only_moves(graph: Graph, keys: list[bool]) -> bool:
+    """Whether all results of a graph are elements of the inputs that are keys, and nothing is computed of these."""
+    moving = {slot for slot, is_key in zip(graph.inputs, keys) if is_key}
+    for node in graph.nodes:
+        touched = [slot in moving for slot in node.inputs]
+        if not any(touched):
+            continue
+        wanted = _handed_on(node.primitive.traits, len(touched))
+        if wanted is None or touched != wanted:
+            return False
+        moving.update(node.outputs)
+    return bool(graph.outputs) and moving.issuperset(graph.outputs)
 
+
+def _handed_on(traits: Traits, count: int) -> list[bool] | None:
+    """Which operands of a primitive its results' elements are of; None if it computes."""
+    if traits.moves is None and not traits.carries:
+        return None
+    places = range(count)[traits.moves] if traits.moves else (0, count - 1) if traits.updates else (0,)
+    return [i in places for i in range(count)]
+
+
+KeyArray.otherwise = staticmethod(_moved)
+
+
+class _At:
+    """keys.at[index], as of Arrays."""
+
+    __slots__ = ("_keys", "_index")
+
+    def __init__(self, keys: KeyArray, index=None):
+        self._keys, self._index = keys, index
+
+    def __getitem__(self, index) -> _At:
+        return _At(self._keys, index)
+
+    def set(self, keys: KeyArray, **options) -> KeyArray:
+        """The keys with others in these places."""
+        if keys.__class__ is not KeyArray or keys.dtype != self._keys.dtype:
+            raise TypeError(NOT_KEYS.format(name="key.at[...].set", kind=type(keys).__name__))
+        index = self._index
+        found = _moved(lambda x, y: x.at[index].set(y, **options), (self._keys, keys), {})
+        return found if found is not None else self._keys._with(self._keys._data.at[index].set(keys._data, **options))
+
+    def get(self, **options) -> KeyArray:
+        """The keys in these places."""
+        return self._keys[self._index]
+
+
+KeyArray.at = property(_At, doc="keys.at[index].set(other): the keys with others in some places.")
 
 # ---- the functions of fc.random ------------------------------------------------------------------
 

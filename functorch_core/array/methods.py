@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 import numpy as np
 
@@ -51,13 +52,13 @@ def _rdivmod(self, other):
 
 
 @_method
-def _round(self, ndigits=None):
-    """Each element rounded to `ndigits` decimals, halves to the even neighbour.
+def _round(self, decimals=0):
+    """Each element rounded to so many decimals, halves to the even neighbour.
 
     >>> fc.asarray([0.5, 1.5, 2.26]).round(1)
     Array([0.5, 1.5, 2.3], dtype=float32)
     """
-    return fc.round(self, decimals=ndigits or 0)
+    return fc.round(self, decimals=decimals or 0)
 
 
 def _setitem(self, index, value):
@@ -87,14 +88,15 @@ Array._repr_html_ = repr_html
 
 
 @_method
-def _reshape(self, *shape):
-    """See fc.reshape; x.reshape(2, -1) is x.reshape((2, -1)).
+def _reshape(self, *shape, order="C"):
+    """See fc.reshape; x.reshape(2, -1) is x.reshape((2, -1)). order "F": the first index changes fastest.
 
     >>> fc.arange(4).reshape(2, -1)
     Array([[0, 1],
            [2, 3]], dtype=int64)
     """
-    return fc.reshape(self, shape[0] if len(shape) == 1 else shape)
+    shape = shape[0] if len(shape) == 1 else shape
+    return fc.reshape(self, shape) if order == "C" else _numpy().reshape(self, shape, order=order)
 
 
 @_method
@@ -177,6 +179,72 @@ def _take(self, indices, axis=None, *, mode=None, fill_value=None):
     Array([2, 3], dtype=int64)
     """
     return fc.take(self, indices, axis=axis, mode=mode, fill_value=fill_value)
+
+
+def _numpy():
+    """The namespace of NumPy's names, which is loaded when it is asked for."""
+    return import_module("functorch_core.numpy")
+
+
+def _of_numpy(name: str, doc: str, place: int = 0) -> None:
+    """A method that is a function of fc.numpy, of which the array is the argument at a place."""
+
+    def method(self, *args, **kwargs):
+        return getattr(_numpy(), name)(*args[:place], self, *args[place:], **kwargs)
+
+    method.__name__, method.__doc__ = name, doc
+    setattr(Array, name, explaining(method, name, as_method))
+
+
+_of_numpy(
+    "diagonal",
+    """See fc.numpy.diagonal: x.diagonal(offset=0, axis1=0, axis2=1).
+
+    >>> fc.ones((2, 3)).diagonal()
+    Array([1., 1.], dtype=float32)
+    """,
+)
+_of_numpy(
+    "trace",
+    """See fc.numpy.trace: x.trace(offset=0, axis1=0, axis2=1, dtype=None).
+
+    >>> fc.ones((2, 3)).trace()
+    Array(2., dtype=float32)
+    """,
+)
+_of_numpy(
+    "searchsorted",
+    """See fc.numpy.searchsorted: x.searchsorted(v, side="left", sorter=None).
+
+    >>> fc.arange(4).searchsorted(2)
+    Array(2, dtype=int64)
+    """,
+)
+_of_numpy(
+    "argpartition",
+    """See fc.numpy.argpartition: x.argpartition(kth, axis=-1).
+
+    >>> fc.asarray([3, 1, 2]).argpartition(1)[1]
+    Array(2, dtype=int64)
+    """,
+)
+_of_numpy(
+    "choose",
+    """See fc.numpy.choose: x.choose(choices, mode="raise").
+
+    >>> fc.asarray([1, 0]).choose([fc.asarray([1, 2]), fc.asarray([3, 4])], mode="clip")
+    Array([3, 2], dtype=int64)
+    """,
+)
+_of_numpy(
+    "compress",
+    """See fc.numpy.compress: x.compress(condition, axis=None).
+
+    >>> fc.asarray([1, 2, 3]).compress(fc.asarray([True, False, True]))
+    Array([1, 3], dtype=int64)
+    """,
+    place=1,
+)
 
 
 def _array_namespace(self, /, *, api_version=None):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core import tree
 from ..core.aval import Aval, aval
+from ..core.dtypes import promote
 from ..core.errors import TracingError
 from ..core.explain import name_of
 from ..core.graph import Graph
@@ -86,6 +87,15 @@ class ShapeDtype:
 
     def __hash__(self):
         return hash((self.shape, self.dtype))
+
+
+def numbers_as(kind, value):
+    """A value as wide as a trace has Python's number of that kind, where a narrower array of no dimensions comes."""
+    wide = SCALAR_AVALS.get(kind)
+    found = wrap(value).aval
+    if wide is None or found == wide or found.shape or promote(found.dtype, wide.dtype) != wide.dtype:
+        return value
+    return wrap(value).astype(wide.dtype)._value
 
 
 def arguments(leaves: Sequence, name: str, shapes: bool = False, where: str = "an argument") -> tuple[list, list]:

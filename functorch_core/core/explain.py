@@ -205,9 +205,14 @@ def explaining(function: Function, name: str = "", write: Function = as_function
 
 
 def otherwise(call: Function, args: Any, kwargs: Any) -> Any:
-    """What a failed call gives in the other way that its function declares as `otherwise`; None if it has none."""
-    way = call.__dict__.get("otherwise")
-    return None if way is None else way(args, kwargs)
+    """What a failed call gives by the rule that the class of an argument has for it, `otherwise(call, args, kwargs)`;
+    None if there is none. Calls that succeed pay nothing for it."""
+    for x in (*args, *kwargs.values()):
+        for y in x if isinstance(x, (list, tuple)) else (x,):
+            rule = getattr(type(y), "otherwise", None)
+            if rule is not None:
+                return rule(call, args, kwargs)
+    return None
 
 
 def result_of(transform: Function, fun: Function, **given: Any) -> Function:

@@ -126,9 +126,15 @@ def map(f: Function, tree: Any, *rest: Any, is_leaf: Function | None = None) -> 
     >>> fc.tree.map(lambda a, b: a + b, {"x": 1, "y": 2}, {"x": 10, "y": 20})
     {'x': 11, 'y': 22}
     """
-    first, treedef = flatten(tree, is_leaf)
+    first, treedef = _whole(tree, is_leaf)
     others = [matching("tree.map", treedef, other, i) for i, other in enumerate(rest, 2)]
     return treedef.unflatten([f(*items) for items in zip(first, *others)])
+
+
+def map_arrays(f: Function, tree: Any) -> Any:
+    """As map, with the arrays that sealed containers are of as leaves."""
+    found, treedef = flatten(tree)
+    return treedef.unflatten([f(x) for x in found])
 
 
 def matching(what: str, treedef: PyTreeDef, tree: Any, position: int) -> list[Any]:
@@ -223,6 +229,33 @@ def _opened(tree: Any) -> tuple[list[Any], PyTreeDef]:
     return [content(x) if x.__class__ in boxes else x for x in leaves], treedef
 
 
+# ---- sealed containers ---------------------------------------------------------------------------
+# Typed keys: transforms and loops flatten them to their numbers; for users who map over trees they are leaves.
+
+sealed: set[type] = set()
+_sealed: list[None] = []  # an entry from a flattening that met one
+
+
+def register_sealed(cls: type, flatten: Function, unflatten: Function) -> None:
+    """Register a container, by flatten(obj) -> (children, aux), which is a leaf to functions that map over trees."""
+
+    def noticed(x: Any) -> Any:
+        _sealed.append(None)
+        return flatten(x)
+
+    sealed.add(cls)
+    register_node(cls, noticed, unflatten)
+
+
+def _whole(tree: Any, is_leaf: Function | None) -> tuple[list[Any], PyTreeDef]:
+    """As flatten, with sealed containers as leaves."""
+    _sealed.clear()
+    found = flatten(tree, is_leaf)
+    if not _sealed:
+        return found
+    return flatten(tree, lambda x: x.__class__ in sealed or (is_leaf is not None and is_leaf(x)))
+
+
 # ---- leaves and their places ---------------------------------------------------------------------
 
 
@@ -260,7 +293,11 @@ def map_with_path(
     >>> fc.tree.map_with_path(lambda path, x: fc.tree.keystr(path) + f"={x}", {"a": [1, 2]})
     {'a': ["['a'][0]=1", "['a'][1]=2"]}
     """
-    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    if is_leaf is None:
+        _, treedef = _whole(tree, None)
+        pairs = registry.flatten_with_path(tree, (lambda path, x: x.__class__ in sealed) if _sealed else None)[0]
+    else:
+        pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [matching("tree.map_with_path", treedef, t, i) for i, t in enumerate(rest, 2)]
     return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *others)])
 

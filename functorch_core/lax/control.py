@@ -214,6 +214,7 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
     >>> root(fc.asarray(4.)), fc.grad(root)(fc.asarray(4.))
     (Array(2., dtype=float32), Array(0.25, dtype=float32))
     """
+    initial_guess = fc.tree.map_arrays(fc.asarray, initial_guess)
     f, values = fc.closure_convert(f, initial_guess)
     solved, seen = fc.closure_convert(lambda guess: solve(lambda x: f(x, *values), guess), initial_guess)
     tangent, seen_too = fc.closure_convert(

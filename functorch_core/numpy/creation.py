@@ -556,7 +556,7 @@ def printoptions(*args, **kwargs):
     >>> import functorch_core.numpy as jnp
     >>> with jnp.printoptions(precision=2):
     ...     print(jnp.asarray([1.23456]))
-    Array([1.23], dtype=float32)
+    [1.23]
     """
     return np.printoptions(*args, **kwargs)
 

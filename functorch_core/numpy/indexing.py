@@ -7,7 +7,6 @@ import numpy as np
 import functorch_core as fc
 
 from ..array.compose import as_dtype
-from ..array.keys import moves
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..ops.promotion import canonical_axis
@@ -26,7 +25,6 @@ def _not_in_place(name: str, inplace: bool):
 # ---- taking --------------------------------------------------------------------------------------
 
 
-@moves("a")
 @explaining
 def take(a, indices, axis=None, mode=None, unique_indices=False, indices_are_sorted=False, fill_value=None):
     """The elements (along an axis: the slices) at indices.

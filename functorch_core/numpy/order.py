@@ -9,7 +9,6 @@ import numpy as np
 import functorch_core as fc
 
 from ..array.compose import as_dtype, composed, with_signature
-from ..array.keys import moves
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..ops.promotion import canonical_axis
@@ -169,7 +168,6 @@ def nonzero(a, *, size=None, fill_value=None):
     return nonzero_of(as_array(a), size=size, fill_value=0 if fill_value is None else fill_value)
 
 
-@moves("x y")
 @explaining
 def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
     """x where the condition holds, y elsewhere; without both, the indices where it holds, as nonzero.

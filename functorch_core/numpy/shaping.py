@@ -12,7 +12,6 @@ import functorch_core as fc
 
 from ..array.compose import as_dtype, composed, with_signature
 from ..array.creation import _number
-from ..array.keys import moves
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..engine import Value
@@ -24,16 +23,16 @@ from .padding import padded
 function = functools.partial(composed, space="fc.numpy")
 
 # Of both: NumPy's names of the parameters.
-squeeze = moves("a")(with_signature(fc.squeeze, "a, axis=None"))
-expand_dims = moves("a")(with_signature(fc.expand_dims, "a, axis"))
-flip = moves("m")(with_signature(fc.flip, "m, axis=None"))
-moveaxis = moves("a")(with_signature(fc.moveaxis, "a, source, destination"))
+squeeze = with_signature(fc.squeeze, "a, axis=None")
+expand_dims = with_signature(fc.expand_dims, "a, axis")
+flip = with_signature(fc.flip, "m, axis=None")
+moveaxis = with_signature(fc.moveaxis, "a, source, destination")
 permute_dims = with_signature(fc.permute_dims, "a, /, axes")
-tile = moves("A")(with_signature(fc.tile, "A, reps", reps="repetitions"))
-broadcast_to = moves("array")(with_signature(fc.broadcast_to, "array, shape"))
+tile = with_signature(fc.tile, "A, reps", reps="repetitions")
+broadcast_to = with_signature(fc.broadcast_to, "array, shape")
 tril = with_signature(fc.tril, "m, k=0")
 triu = with_signature(fc.triu, "m, k=0")
-repeat = moves("a")(with_signature(fc.repeat, "a, repeats, axis=None, *, total_repeat_length=None"))
+repeat = with_signature(fc.repeat, "a, repeats, axis=None, *, total_repeat_length=None")
 astype = with_signature(fc.astype, "x, dtype, /, *, copy=False, device=None")
 
 
@@ -102,7 +101,6 @@ def broadcast_arrays(*args):
     return list(fc.broadcast_arrays(*map(as_array, args)))
 
 
-@moves("a")
 @function("a")
 def reshape(a, shape, order="C", *, copy=None):
     """The elements in another shape, of which one size may be -1. order="F" counts the first index fastest.
@@ -120,7 +118,6 @@ def reshape(a, shape, order="C", *, copy=None):
     return fc.transpose(fc.reshape(fc.transpose(a), sizes[::-1]))
 
 
-@moves("a")
 @function("a")
 def ravel(a, order="C"):
     """The elements in one dimension. order="F" counts the first index fastest.
@@ -273,7 +270,6 @@ def _in_dtype(arrays, dtype):
     return [as_array(x) if dtype is None else as_dtype(x, dtype) for x in arrays]
 
 
-@moves("arrays")
 @explaining
 def concatenate(arrays, axis=0, dtype=None):
     """Arrays joined along an axis (None: flattened first), in the dtype they promote to.
@@ -289,7 +285,6 @@ concat = with_signature(fc.concat, "arrays, /, *, axis=0")
 unstack = with_signature(fc.unstack, "x, /, *, axis=0")
 
 
-@moves("arrays")
 @explaining
 def stack(arrays, axis=0, dtype=None):
     """Arrays of one shape joined along a new axis.

@@ -21,3 +21,11 @@ from . import (
     special,
     statistics,
 )
+
+
+def __getattr__(name: str):
+    if name.startswith("segment_"):  # jax.ops has these, and nothing else
+        from importlib import import_module
+
+        return getattr(import_module("functorch_core.segments"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

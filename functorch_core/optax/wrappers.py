@@ -47,8 +47,8 @@ class MultiSteps:
     >>> for g in (1., 3.):
     ...     updates, state = tx.update(fc.asarray([g]), state)
     ...     print(updates, bool(tx.has_updated(state)))
-    Array([0.], dtype=float32) False
-    Array([-2.], dtype=float32) True
+    [0.] False
+    [-2.] True
     """
 
     def __init__(

@@ -364,3 +364,12 @@ def test_dlpack_of_empty_arrays(shape):
             assert found.shape == shape and str(found.dtype) == str(source.dtype)
             assert (found + 1).sum().item() == 0
     assert np.from_dlpack(fc.zeros(shape)).shape == shape
+
+
+def test_str_shows_the_numbers_alone():
+    x = fc.asarray([[1.0, 2.5]])
+    assert f"{x}" == str(x) == str(np.asarray(x)) and repr(x) == "Array([[1. , 2.5]], dtype=float32)"
+    assert str(fc.asarray(3)) == "3" and f"{fc.asarray(1.25):.1f}" == "1.2"
+    seen = []
+    fc.jit(lambda x: (seen.append(str(x)), x)[1])(x)
+    assert seen == ["Traced<float32[1,2]>"]

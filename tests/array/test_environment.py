@@ -313,3 +313,18 @@ def test_profiles(tmp_path):
         fc.profiler.stop_trace()
     fc.profiler.save_device_memory_profile(tmp_path / "memory.prof")
     assert (tmp_path / "memory.prof").stat().st_size
+
+
+def test_arrays_stand_for_pythons_numbers_in_what_was_traced_with_them():
+    converted, _ = fc.closure_convert(lambda x, y: x * 2 + y, 1.0, 2)
+    assert converted(3.0, 1) == converted(fc.asarray(3.0), fc.asarray(1, dtype=fc.int32)) == 7.0
+    exported = fc.export.export(fc.jit(fc.sin))(1.0)
+    loaded = fc.export.deserialize(exported.serialize(vjp_order=1))
+    for call in (exported.call, loaded.call):
+        assert abs(float(fc.grad(call)(1.0)) - np.cos(1.0)) < 1e-6
+        assert abs(float(call(fc.asarray(2.0))) - np.sin(2.0)) < 1e-6
+    with pytest.raises(TypeError, match=r"float32\[1\]"):
+        loaded.call(fc.asarray([1.0]))
+    newton = lambda f, x: fc.fori_loop(0, 20, lambda _, x: x - f(x) / fc.grad(f)(x), x)  # noqa: E731
+    root = fc.lax.custom_root(lambda x: x**2 - 2.0, 1.0, newton, lambda g, y: y / g(1.0))
+    assert abs(float(root) - 2**0.5) < 1e-6
