@@ -136,9 +136,14 @@ def contiguous(self, memory_format=_types.contiguous_format):
     return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
 
 
-@contiguous.simply()
-def _itself(x) -> Tensor | None:
-    return x if _is_dense(x) else None
+@contiguous.as_method
+def _itself(self, memory_format=_types.contiguous_format):
+    if memory_format is not _types.contiguous_format:
+        return contiguous.otherwise(self, memory_format=memory_format)
+    view = self._view
+    if active.plain and self._strides is None and (view is None or view.contiguous is True):
+        return self
+    return contiguous.otherwise(self)
 
 
 # ---- to ------------------------------------------------------------------------------------------
