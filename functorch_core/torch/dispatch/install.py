@@ -94,6 +94,10 @@ def _looked_up(call: Callable, runs: Runs, own: Callable | None = None) -> Calla
                     run = after_tensor.get(x.__class__) if cls is Tensor else runs.get((cls, x.__class__))
                     if run is not None:
                         made = run(self, x)
+                elif not rest:
+                    run = runs.get((self.__class__, x.__class__, y.__class__))
+                    if run is not None:
+                        made = run(self, x, y)
                 else:
                     args = (self, x, y, *rest)
                     run = runs.get(classes_of(args))
