@@ -91,7 +91,9 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
     if method not in KERNELS:
         raise ValueError("scale_and_translate does not take 'nearest', which fc.image.resize does")
     if len(shape) != image.ndim:
-        raise ValueError(f"scale_and_translate: the image has {image.ndim} dimensions, shape={tuple(shape)} {len(shape)}")
+        raise ValueError(
+            f"scale_and_translate: the image has {image.ndim} dimensions, shape={tuple(shape)} {len(shape)}"
+        )
     image = image if fc.isdtype(image.dtype, "real floating") else fc.astype(image, fc.float32)
     scale, translation = (fc.broadcast_to(fc.asarray(x), (len(spatial_dims),)) for x in (scale, translation))
     for i, d in enumerate(spatial_dims):
@@ -126,7 +128,9 @@ def resize(image, shape, method, antialias=True):
     out = image if exact else fc.astype(image, fc.float32)
     if dims:
         scale = fc.asarray([shape[d] / image.shape[d] for d in dims], dtype=out.dtype)
-        out = scale_and_translate(out, shape, tuple(dims), scale, fc.zeros(len(dims), dtype=out.dtype), method, antialias)
+        out = scale_and_translate(
+            out, shape, tuple(dims), scale, fc.zeros(len(dims), dtype=out.dtype), method, antialias
+        )
     return out if exact else fc.astype(fc.round(out), image.dtype)
 
 

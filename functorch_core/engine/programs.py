@@ -27,7 +27,7 @@ from ..primitives import reshape, slice
 from ..xla.device import Device
 from ..xla.jobs import Job
 from . import cost, deferred, signatures
-from .again import ALONE, FEW, computed_again, forget, live_results, remember
+from .again import ALONE, FEW, SMALL, computed_again, forget, live_results, remember, small_arrays
 from .compiling import Program, ProgramInParts, compile_graph, compile_recording
 from .errors import out_of_memory
 from .history import place_of, sequences
@@ -46,7 +46,6 @@ SHORT = 3000.0  # microseconds, estimated: a longer program gains little on the 
 MAX_PLANS = 1024  # least recently used plans, with their programs, are forgotten beyond
 MAX_PLAN_OPS = 1 << 15  # the same by recorded ops, of each of which a plan keeps some 6 KB
 MAX_PROGRAM_OPS = 1 << 15  # the same for programs, by recorded ops: XLA keeps about 20 KB for one
-DONATE_BYTES = 1 << 16  # smaller inputs are not worth a key of their own
 DIRECT = 0.4  # compiled at once if programs for its ops would cost this much of its price
 COPIES = 0.2  # of the time of a copy by NumPy, what a program takes for it; see Traits.compiled
 FAMILIAR = 4  # from this sighting on, what NumPy computes is one function (0.1 ms an op to make: long ones later)
@@ -99,24 +98,13 @@ def dead_inputs(recording: Recording) -> tuple[int, ...]:
     inputs = recording.inputs
     dead = []
     for i, n in enumerate(map(sys.getrefcount, inputs)):
-        if n == ALONE + 1 and inputs[i].aval.nbytes >= DONATE_BYTES:  # + 1: input_slots
+        if n == ALONE + 1 and inputs[i].aval.nbytes >= SMALL:  # + 1: input_slots
             data = inputs[i].data
             # A host array is copied to the device first. 3: the value's slot, the local name, the
             # argument. A NumPy view would be one more.
             if isinstance(data, np.ndarray) or sys.getrefcount(data) == 3:
                 dead.append(i)
     return tuple(dead)
-
-
-def _all_small(inputs: list[Value]) -> bool:
-    """Whether all are computed, on the host, and too small to be worth overwriting."""
-    for value in inputs:
-        if value.recording is not None:
-            return False
-        data = value.data
-        if data.__class__ is not np.ndarray or data.nbytes >= DONATE_BYTES:
-            return False
-    return True
 
 
 def device_of(recording: Recording) -> Device:
@@ -135,17 +123,14 @@ def device_of(recording: Recording) -> Device:
 
 def compute(recording: Recording, why: str, tier: str | None = None) -> None:
     """Give every live result its data."""
-    if (
-        tier is None
-        and len(recording.values) <= FEW
-        and not (recording.checks or recording.doubtful)
-        and computed_again(recording)
-    ):
-        return recording.use_again()
-    small = _all_small(recording.inputs)
+    arrays = small_arrays(recording.inputs)
+    small = arrays is not None
     if not small:
         _require(recording.inputs)
     live = live_results(recording.values)
+    if arrays is not None and len(recording.values) <= FEW and not (recording.checks or recording.doubtful):
+        if tier is None and computed_again(recording, live, arrays):
+            return recording.use_again()
     if not live and not any(u.effect for u, _ in recording.calls()):
         return _forget(recording)
     try:

@@ -46,7 +46,7 @@ def test_each_round_has_its_numbers(compute, expected):
 def test_it_is_known_and_the_recording_used_again(monkeypatch):
     x, used = fc.asarray(np.ones(3, np.float32)), []
     real = again.computed_again
-    monkeypatch.setattr(programs, "computed_again", lambda recording: used.append(real(recording)) or used[-1])
+    monkeypatch.setattr(programs, "computed_again", lambda *given: used.append(real(*given)) or used[-1])
     before = engine.stats()
     recordings = set()
     for _ in range(ROUNDS):

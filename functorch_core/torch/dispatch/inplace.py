@@ -18,7 +18,7 @@ from ..views.memory_order import dense_strides, with_strides
 from ..views.overlap import PARTIAL, SHARED, is_expanded, may_overlap_itself, overlaps, places_of
 from . import out_dtypes as _out_dtypes
 from .former import in_order_of_today
-from .paths import PLAIN, classes_of
+from .paths import PLAIN, Runs
 from .traits import CANNOT_CAST, Out
 
 OUT_SHAPE = "output with shape {out} doesn't match the broadcast shape {shape}"
@@ -72,18 +72,15 @@ def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
         raise
 
 
-def inplace_again(runs: dict, tensor: Tensor, args: tuple) -> bool:
+def inplace_again(runs: Runs, tensor: Tensor, args: tuple) -> bool:
     """Whether tensor.op_(*args) was seen before (by the op's `runs`), and has happened: of operands that share no
     memory, off the tape, while nothing is active."""
-    run = runs.get((type(tensor), type(args[0])) if len(args) == 1 else classes_of((tensor, *args)))
+    run = runs.find((tensor, *args))
     if run is None or not is_apart(tensor):
         return False
     for x in args:
-        if x.__class__ in PLAIN and x is not tensor:
-            view = x._view
-            shares = view is not None and tensor._view is not None and view.cell is tensor._view.cell
-            if shares or x._ge is not None:
-                return False
+        if x.__class__ in PLAIN and not _is_beside(x, tensor):
+            return False
     try:
         made = run(tensor, *args)
     except Exception:  # said by the way of all calls
@@ -105,6 +102,40 @@ def _write_at_places(op, tensor: Tensor, args, kwargs) -> Tensor:
     size = tensor.untyped_storage().nbytes() // tensor.element_size()
     tensor.as_strided((size,), (1,), 0).index_put_((at,), values, accumulate)
     return tensor
+
+
+def inplace_by_one(runs: Runs, tensor: Tensor, x) -> bool:
+    """The same of one argument besides (0.3 us less)."""
+    cls = tensor.__class__
+    run = runs.after_tensor.get(x.__class__) if cls is Tensor else runs.get((cls, x.__class__))
+    if run is None or not is_apart(tensor):
+        return False
+    if x.__class__ is not float and x.__class__ is not int and x is not tensor:
+        if x.__class__ in PLAIN and not _is_beside(x, tensor):
+            return False
+    try:
+        made = run(tensor, x)
+    except Exception:
+        return False
+    if made is None:
+        return False
+    value = made._value
+    if value.aval is not tensor._value.aval:
+        return False
+    if tensor._view is None:  # as `overwrite` does
+        tensor._value = value
+        tensor._own_version += 1
+    else:
+        overwrite(tensor, value)
+    return True
+
+
+def _is_beside(x: Tensor, tensor: Tensor) -> bool:
+    """Whether a tensor off the tape is another's, or shares no memory with it."""
+    if x is tensor:
+        return True
+    view = x._view
+    return x._ge is None and (view is None or tensor._view is None or view.cell is not tensor._view.cell)
 
 
 def _apart(tensor: Tensor) -> Tensor:

@@ -123,6 +123,10 @@ class LookedUp:
                     run = self.runs.get((x.__class__, y.__class__))
                     if run is not None:
                         made = run(x, y)
+                elif not rest:
+                    run = self.runs.get((x.__class__, y.__class__, z.__class__))
+                    if run is not None:
+                        made = run(x, y, z)
                 else:
                     args = (x, y, z, *rest)
                     run = self.runs.get(classes_of(args))

@@ -125,15 +125,15 @@ def _called(frame: types.FrameType) -> tuple[str, str] | None:
 def _arguments(function: types.FunctionType, found: dict) -> tuple[list, dict]:
     """(args, kwargs) of a call, without those that have their default value."""
     code, args, kwargs = function.__code__, [], {}
-    if code.co_posonlyargcount and "args" in found:  # the arguments of a method have places of their own (see `paths`)
-        return [*found["args"]], found["kwargs"]
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    by_place = names[: code.co_posonlyargcount]
     defaults = dict(zip(names[: code.co_argcount][::-1], (function.__defaults__ or ())[::-1]))
     defaults |= function.__kwdefaults__ or {}
     for name in names:
-        if name in defaults:
-            if found[name] is not defaults[name]:
-                kwargs[name] = found[name]
+        if name in defaults and found[name] is defaults[name]:
+            continue
+        if name in defaults and name not in by_place:
+            kwargs[name] = found[name]
         else:
             args.append(found[name])
     n = len(names)

@@ -658,7 +658,9 @@ def assign(tensor: Tensor, new: Tensor, captured: bool = False, checked: bool = 
 def is_apart(tensor: Tensor) -> bool:
     """Whether a write changes nothing but the tensor's whole value: nothing for the tape, no part of another tensor.
     To be asked while nothing is active."""
-    if tensor._ge is not None and state.enabled or pending or tensor._is_inference and not state.inference:
+    if tensor._ge is not None and state.enabled or pending:
+        return False
+    if active.marks_inference and tensor._is_inference and not state.inference:
         return False
     alias = tensor._view
     return alias is None or not (

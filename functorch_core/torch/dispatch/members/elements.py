@@ -136,9 +136,10 @@ class Elements:
     # ---- a sequence of rows
 
     def __len__(self) -> int:
-        if not self.ndim:
+        shape = self._value.aval.shape if self.__class__ is Tensor and self._level is None else self.shape
+        if not shape:
             raise explain(TypeError("len() of a 0-d tensor"))
-        return self.shape[0]
+        return shape[0]
 
     def __iter__(self):
         if not self.dim():

@@ -101,12 +101,15 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
 @gather.simply(int, Tensor)
 def _gathered_inside(input, dim, index) -> Tensor | None:
     """Of indices that were looked at before."""
-    shape = input._value.aval.shape
-    n = len(shape)
-    if not -n <= dim < n or not _bounds.is_inside(index, shape[dim]):
+    a = input._value.aval
+    n = a.ndim
+    if not -n <= dim < n or not _bounds.is_inside(index, a.shape[dim]):
         return None
-    run = _gather.runs.get((type(input), Tensor, int))  # what it knows was looked at
-    return None if run is None else run(input, index, dim % n)
+    run = _gather.runs.get(GATHERED)  # what it knows was looked at
+    return None if run is None else run(input, index, dim if dim >= 0 else dim + n)
+
+
+GATHERED = Tensor, Tensor, int  # also of parameters
 
 
 def _check_gathered(shape: tuple, wanted: tuple, d: int):

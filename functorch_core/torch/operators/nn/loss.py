@@ -14,7 +14,6 @@ from ....kernels.subgradients import magnitude
 from ....kernels.values import Derived, along, aval_of, derived, full_like, iota_along, like, mean, spread, total, wide
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import PLAIN, torch_op
-from ...dispatch.paths import classes_of
 from ...dispatch.slots import MaybeTensor
 from ...dispatch.traits import CANNOT_CAST
 from ...tape.node_names import loss_node
@@ -315,16 +314,16 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     return loss
 
 
-def _nll_inside(input, target, *given) -> Tensor | None:
+def _nll_inside(input, target, weight, ignored, reduction) -> Tensor | None:
     """The loss of targets that were looked at before, if its like was seen."""
     if input.__class__ not in PLAIN or target.__class__ not in PLAIN:
         return None
     shape = input._value.aval.shape
-    if not shape or not _bounds.is_inside(target, shape[1 if len(shape) > 1 else 0], False, given[1]):
+    if not shape or not _bounds.is_inside(target, shape[1 if len(shape) > 1 else 0], False, ignored):
         return None
-    run = _nll_loss.runs.get(classes_of((input, target, *given)))
+    run = _nll_loss.runs.get((input.__class__, target.__class__, weight.__class__, ignored.__class__, str))
     try:
-        return None if run is None else run(input, target, *given)
+        return None if run is None or reduction.__class__ is not str else run(input, target, weight, ignored, reduction)
     except Exception:  # said by the way of all calls
         return None
 

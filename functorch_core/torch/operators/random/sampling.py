@@ -66,9 +66,8 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
 
 
 def on_host(x: Tensor) -> np.ndarray | None:
-    """The numbers of a tensor off the tape that a generator draws by, which lie on the host in order; while nothing is
-    active."""
-    if x._ge is not None or x._strides is not None or x._view is not None and not x._view.is_contiguous():
+    """The numbers of a tensor that a generator draws by, which lie on the host in order; while nothing is active."""
+    if x._strides is not None or x._view is not None and not x._view.is_contiguous():
         return None
     if keys.given() or open_traces:
         return None
@@ -680,7 +679,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 @bernoulli.simply()
 def _bernoulli_of_host(p) -> Tensor | None:
     """Of probabilities that lie on the host."""
-    array = on_host(p)
+    array = on_host(p) if p._ge is None else None
     if array is None or array.dtype not in dt.FLOATING:
         return None
     ones = draw.bernoulli(bits_of(None), array.shape, array.dtype, array)

@@ -136,9 +136,14 @@ def contiguous(self, memory_format=_types.contiguous_format):
     return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
 
 
-@contiguous.simply()
-def _itself(x) -> Tensor | None:
-    return x if _is_dense(x) else None
+@contiguous.as_method
+def _itself(self, memory_format=_types.contiguous_format):
+    if memory_format is not _types.contiguous_format:
+        return contiguous.otherwise(self, memory_format=memory_format)
+    view = self._view
+    if active.plain and self._strides is None and (view is None or view.contiguous is True):
+        return self
+    return contiguous.otherwise(self)
 
 
 # ---- to ------------------------------------------------------------------------------------------
@@ -385,7 +390,7 @@ def fitted_to(source: Tensor, shape: tuple, dtype: np.dtype, old=None) -> Tensor
     return _copy_onto.compute([old, source, shape, dtype])
 
 
-@composite(function=False, without_data=NO_COPY)
+@composite(kind=Looking, function=False, without_data=NO_COPY)
 def copy_(self, src, non_blocking=False):
     """Overwrite with another tensor, broadcast and converted; differentiable.
 
@@ -409,6 +414,19 @@ def copy_(self, src, non_blocking=False):
         src = place(src, self.device)
     new = fitted_to(src, self._aval.shape, self._aval.dtype, _old(self))
     return assign(self, _clone.compute([new]) if new is src else new)
+
+
+@copy_.simply(Tensor)
+def _copied_onto(x, src) -> Tensor | None:
+    """Of a tensor's whole value by another's of its aval: values are immutable, there is nothing to copy."""
+    if not is_apart(x) or src._ge is not None and state.enabled or active.rewrites:
+        return None
+    if src._value.aval is not x._value.aval:
+        return None
+    if src._view is not None and (x._view is not None or src._view.cell.shared) or x.device is not src.device:
+        return None
+    overwrite(x, src._kept())
+    return x
 
 
 @torch_op

@@ -11,6 +11,7 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.trace import open_traces
 from ....core.warn import warn
+from ....engine.value import computed
 from ....engine.written_out import record_nothing
 from ...dispatch.devices import resolve
 from ...dispatch.factory import Factory, LikeFactory, NumberFactory, copied, kept, recorded, units_of_recorded
@@ -21,13 +22,14 @@ from ...levels.levels import batched_like
 from ...tape.apply import without_history
 from ...tape.meta import NO_COPY, is_meta
 from ...tensors import types as _types
+from ...tensors.active import active
 from ...tensors.base import Tensor
 from ...tensors.promotion import broadcast, cast, check_held, promote_dtypes, scalar_dtype
 from ...tensors.types import scalar_name
 from ...views.cells import contiguous_strides, layout_of
 from ...views.memory_order import channels_last_strides, dense_strides, with_strides
 from .data import cast_array, data_dtype, finish_later, legacy, require_grad, tensor, unspecified
-from .filled import RECORD_LIMIT, check_size, constant_at, constants, filled
+from .filled import FEW, RECORD_LIMIT, check_size, constant_at, constants, filled, is_plain
 
 COUNT_LIMIT = 1 << 16  # elements up to which arange is recorded
 INTS = frozenset({int})
@@ -153,14 +155,20 @@ def _filler(name: str, fill: int | None, doc: str):
 
     factory.__doc__ = doc
     made = composite(factory, kind=Factory, name=name, method=False, out=FILLED, sparse=not fill)
-    return made.known_by(lambda *call: _constant_as(fill, *call), recorded, units_of_recorded)
+    again = recorded if fill is not None else _recorded_unmarked
+    return made.known_by(lambda *call: _constant_as(fill or 0, *call), again, units_of_recorded)
 
 
-def _constant_as(fill: int | None, made: Tensor, args: tuple, kwargs: dict):
+def _constant_as(fill: int, made: Tensor, args: tuple, kwargs: dict):
     """The op that makes a tensor like this one of one number, if a factory records it."""
     a = made._value.aval
     recorded_there = a.size <= RECORD_LIMIT and not made.requires_grad
-    return (constant_at(a.shape, fill, a.dtype), ()) if recorded_there and fill is not None else None
+    return (constant_at(a.shape, fill, a.dtype), ()) if recorded_there else None
+
+
+def _recorded_unmarked(found: tuple) -> Tensor | None:
+    """What stands in memory that nobody has written to, while it is not to be shown that it was read."""
+    return None if active.marks_uninitialized else recorded(found)
 
 
 def check_unnamed(name: str, names):
@@ -211,7 +219,7 @@ empty = _filler(
 )
 
 
-@composite(method=False, out=Out(single=True, silent=True, overlapping=True))
+@composite(kind=NumberFactory, method=False, out=Out(single=True, silent=True, overlapping=True))
 def full(
     size,
     fill_value,
@@ -240,6 +248,20 @@ def full(
         d = scalar_dtype(_kind_of(fill_value) if isinstance(fill_value, Tensor) else type(_python(fill_value)))
         d = dt.complex64 if d == dt.complex32 else d  # as PyTorch, whatever half there is
     return filled(shape, fill_value, d, device, requires_grad)
+
+
+def _filled_as(made: Tensor, args: tuple, kwargs: dict):
+    """The op that makes zeros or ones, else the few numbers."""
+    if args[1:] in ((0,), (1,)):
+        return _constant_as(int(args[1]), made, args, kwargs)
+    return kept(made, args, kwargs)
+
+
+def _filled_again(found: tuple | np.ndarray) -> Tensor:
+    return recorded(found) if found.__class__ is tuple else copied(found)
+
+
+full.known_by(_filled_as, _filled_again, lambda found: units_of_recorded(found) if found.__class__ is tuple else ())
 
 
 def _kind_of(number: Tensor) -> type:
@@ -348,13 +370,14 @@ def _like(name: str, fill):
     >>> torch.{name}(torch.tensor([3, 4])){result}
     """
     made = composite(factory, kind=LikeFactory, name=name, method=False, sparse=name == "zeros_like")
-    return made.known_by(lambda *call: _constant_as(fill, *call), recorded, units_of_recorded)
+    again = recorded if fill is not None else _recorded_unmarked
+    return made.known_by(lambda *call: _constant_as(fill or 0, *call), again, units_of_recorded)
 
 
 zeros_like, ones_like, empty_like = (_like(f"{n}_like", f) for n, f in (("zeros", 0), ("ones", 1), ("empty", None)))
 
 
-@composite(method=False)
+@composite(kind=Looking, method=False)
 def full_like(
     input,
     fill_value,
@@ -372,6 +395,19 @@ def full_like(
     tensor([7., 7.])
     """
     return _filled_like(input, fill_value, dtype, device, requires_grad, memory_format)
+
+
+@full_like.simply(float)
+def _full_like_again(x, fill) -> Tensor | None:
+    """A number that the dtype surely has, a few times."""
+    a, alias = x._value.aval, x._view
+    if x._strides is not None or alias is not None and not alias.contiguous or a.size > FEW or open_traces:
+        return None
+    if fill == 1.0 or not is_plain(fill, a.dtype) or x.device.type != "cpu":
+        return None
+    array = np.empty(a.shape, a.dtype)
+    array.fill(fill)
+    return without_history(computed(a, array))
 
 
 def _new_filler(name: str, fill: int | None):
@@ -395,7 +431,9 @@ def _new_filler(name: str, fill: int | None):
 def _new_again(x: Tensor, size: tuple, fill: int | None) -> Tensor | None:
     """One number of a size and in a dtype that were seen before, where a tensor is."""
     shape = size[0] if size[0].__class__ is not int else size
-    op = constants.get((shape, fill, x._value.aval.dtype))
+    if fill is None and active.marks_uninitialized:
+        return None
+    op = constants.get((shape, fill or 0, x._value.aval.dtype))
     if op is None or open_traces or x.device.type != "cpu" or not set(map(type, shape)) <= INTS:
         return None
     return without_history(record_nothing(op.unit))

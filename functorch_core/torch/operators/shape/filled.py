@@ -41,7 +41,7 @@ def filled(shape: tuple, fill, dtype: np.dtype, device=None, requires_grad: bool
     n = math.prod(shape) if where.type == "cpu" else HUGE
     if n <= RECORD_LIMIT and _is_constant(fill):
         made = _constant_of(tuple(shape), int(fill), dtype)
-    elif 0 < n <= FEW and _is_plain(fill, dtype):
+    elif 0 < n <= FEW and is_plain(fill, dtype):
         array = np.empty(shape, dtype)
         array.fill(fill)
         made = without_history(from_numpy(array))
@@ -87,14 +87,14 @@ def check_size(shape: tuple[int, ...], itemsize: int):
         raise RuntimeError("Stride calculation overflowed")
 
 
-def _is_plain(fill, dtype: np.dtype) -> bool:
+def is_plain(fill, dtype: np.dtype) -> bool:
     """Whether a dtype surely has a number."""
     return fill.__class__ in PLAIN.get(dtype, ()) and TINY < abs(fill) < HUGE
 
 
 def fill_value(fill, dtype: np.dtype):
     """A number as an element of this dtype; errors where it does not fit."""
-    if _is_plain(fill, dtype):
+    if is_plain(fill, dtype):
         return dtype.type(fill)  # 0.3 us, not 5
     if isinstance(fill, Tensor):
         fill = fill.item()
