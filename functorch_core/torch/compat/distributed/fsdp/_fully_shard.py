@@ -237,14 +237,14 @@ def _here(value, mesh: DeviceMesh) -> Tensor:
         return new_tensor(from_numpy(xla.to_numpy(value.data)))
     rest = _rest(sharding.mesh, mesh)
     over = xla.NamedSharding(rest.grid, sharding.spec)
-    part = xla.to_numpy(xla.shards_of(value.data)[0])
+    part = xla.parts_here(value.data)[0]
     return new_tensor(from_sharded(xla.put_parts(value.aval.shape, over, [part])))
 
 
 def _stacked_on_rest(grad: Tensor, mesh: DeviceMesh, n: float):
     sharding = sharding_of_tensor(grad)
     both = _both(mesh, _mesh_of_grid(sharding.mesh))
-    part = xla.to_numpy(xla.shards_of((grad.detach() / n)._read().data)[0])
+    part = xla.parts_here((grad.detach() / n)._read().data)[0]
     axes = mesh.grid.axis_names
     spec = xla.PartitionSpec(axes if len(axes) > 1 else axes[0], *sharding.spec)
     over = xla.NamedSharding(both.grid, spec)
@@ -261,7 +261,7 @@ def _divided_further(p: Tensor, mesh: DeviceMesh, dim: int) -> Tensor:
     divided[dim] = (*dims[dim], axis)
     specs = [xla.PartitionSpec(*[d or None for d in found]) for found in (dims, divided)]
     kept, wanted = (xla.NamedSharding(both.grid, spec) for spec in specs)
-    part = xla.to_numpy(xla.shards_of(p.detach()._read().data)[0])
+    part = xla.parts_here(p.detach()._read().data)[0]
     value = from_sharded(xla.put_parts(tuple(p.shape), kept, [part]))
     if p.shape[dim] % wanted.parts(dim):
         return new_tensor(value)
@@ -332,8 +332,8 @@ def fully_shard(
     """Divide the parameters of a module over the processes of a mesh, all of them or those of one dimension; of two
     dimensions the first has copies. To be called on the layers first, then on the whole: what was divided stays.
 
-    shard_placement_fn(parameter): Shard(dim) for another dimension than the first. A parameter whose dimension is no
-    multiple of the number of processes is kept whole in each. A list of modules is one group.
+    shard_placement_fn(parameter): Shard(dim) for another dimension than the first. Where its size is no multiple of the
+    number of processes the last ones have less. A list of modules is one group.
 
     >>> from torch.distributed.fsdp import fully_shard
     >>> model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
@@ -383,8 +383,7 @@ def _divided(p: Tensor, mesh: DeviceMesh, shard_placement_fn: Callable | None) -
     dim = (placement.dim if placement is not None else 0) % max(p.dim(), 1)
     if is_distributed(p):
         return parameter_of(_divided_further(p, mesh, dim), p)
-    even = p.dim() and not p.shape[dim] % mesh.size(mesh.ndim - 1)
-    placements = [Replicate()] * (mesh.ndim - 1) + [Shard(dim) if even else Replicate()]
+    placements = [Replicate()] * (mesh.ndim - 1) + [Shard(dim) if p.dim() else Replicate()]
     return parameter_of(distribute_tensor(p.detach(), mesh, placements), p)
 
 
