@@ -98,7 +98,7 @@ PIECE = 1 << 20  # bytes in a message of the key-value store, which takes 4 MB
 
 
 class _Beside(_Together):
-    """The processes of a group, who tell each other by the key-value store: threads beside the program's collectives."""
+    """The processes of a group, who tell each other by the key-value store, beside collectives."""
 
     def __init__(self, group, no_dist: bool):
         super().__init__(group, no_dist)
