@@ -257,7 +257,7 @@ class FullyShardedDataParallel(Module):
 
     def register_comm_hook(self, state: object, hook: Callable):
         """Have gradients added up by hook(state, gradient, output), see algorithms._comm_hooks.default_hooks. output
-        gets this process's part of the flat gradient of a wrapper's parameters. With NO_SHARD: hook(state, gradient), in
+        gets this process's part of the flat gradient of a wrapper's parameters. NO_SHARD: hook(state, gradient), in
         place. AssertionError for the hybrid strategies, a second hook, and a wrapper inside of another."""
         if not self.check_is_root():
             raise AssertionError(HOOK_OF_ROOT)
