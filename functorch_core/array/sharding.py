@@ -202,6 +202,7 @@ def make_array_from_callback(shape: Sequence[int], sharding, data_callback: Call
     Array([0., 1., 2.], dtype=float64)
     """
     sharding = named(sharding, "make_array_from_callback")
+    sharding.check(tuple(shape), "make_array_from_callback")
     indices = list(sharding.indices(tuple(shape)))
     parts = [wrap(as_value(np.asarray(data_callback(indices[i])))) for i in sharding.mesh.here]
     return make_array_from_single_device_arrays(shape, sharding, parts)

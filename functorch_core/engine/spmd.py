@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import primitives as p
 from .. import xla
+from ..core.aval import aval, aval_of
 from ..core.graph import Graph
 from ..core.lowering import lower
 from ..core.trace import Builder, outside_traces
@@ -45,11 +46,22 @@ class Program:
 
 
 def compile_for_mesh(
-    graph: Graph, mesh: xla.Mesh, in_shardings: Sequence[Any], out_shardings: Sequence[Any], why: str = ""
+    graph: Graph,
+    mesh: xla.Mesh,
+    in_shardings: Sequence[Any],
+    out_shardings: Sequence[Any],
+    why: str = "",
+    uneven: bool = False,
 ) -> Program:
-    """Compile a graph for the devices of a mesh; a sharding for each input, and one or None for each output."""
+    """Compile a graph for the devices of a mesh; a sharding for each input, and one or None for each output.
+
+    With `uneven` sizes may be no multiples of the parts: such buffers are stored with padding. ValueError without.
+    """
     if settings.fail_on_recompile:
         raise RecompileError(f"compiling {graph.name} inside fail_on_recompile(): {why}")
+    results = graph.out_avals  # as they are without padding
+    if uneven:
+        graph = _of_stored(graph, in_shardings, out_shardings)
     for a, sharding in zip((*graph.in_avals, *graph.out_avals), (*in_shardings, *out_shardings)):
         if sharding is not None:
             sharding.check(a.shape, f"program {graph.name}")
@@ -66,7 +78,7 @@ def compile_for_mesh(
     executable = xla.compile_for_mesh(
         lowered.text,
         mesh=mesh,
-        outputs=lowered.outputs,
+        outputs=lowered.outputs if outputs is not None else results,
         out_shardings=out_shardings,
         options=xla.choose_options(lowered.features) if platform == "cpu" else {},
         name=lowered.name,
@@ -75,6 +87,23 @@ def compile_for_mesh(
     whole = xla.NamedSharding(mesh, xla.PartitionSpec())
     hoisted = [xla.put_sharded(to_numpy(v) if isinstance(v, Value) else np.asarray(v), whole) for v in lowered.hoisted]
     return Program(executable, hoisted, tuple(in_shardings), outputs)
+
+
+def _of_stored(graph: Graph, ins: Sequence[Any], outs: Sequence[Any]) -> Graph:
+    """The graph of what is stored: inputs whose padding is cut off first, outputs that get one."""
+    pairs = [*zip(graph.in_avals, ins), *zip(graph.out_avals, outs)]
+    if all(s is None or s.padded(a.shape) == a.shape for a, s in pairs):
+        return graph
+    with outside_traces(), Builder(graph.name) as builder:
+        stored = [builder.input(aval(s.padded(a.shape), a.dtype)) for a, s in zip(graph.in_avals, ins)]
+        args = [p.slice(x, start=(0,) * a.ndim, limit=a.shape) for x, a in zip(stored, graph.in_avals)]
+        found = []
+        for x, s in zip(builder.inline(graph, args), outs):
+            shape = aval_of(x).shape
+            high = [0] * len(shape) if s is None else [m - n for m, n in zip(s.padded(shape), shape)]
+            zero = p.zeros(aval((), aval_of(x).dtype))
+            found.append(p.pad(x, zero, low=(0,) * len(shape), high=high))
+        return builder.finish(found)
 
 
 # ---- values --------------------------------------------------------------------------------------
@@ -114,7 +143,7 @@ def laid(value: Value, sharding: xla.NamedSharding) -> Any:
 @functools.lru_cache(maxsize=1024)
 def _mover(a: Any, found: xla.NamedSharding, wanted: xla.NamedSharding) -> Program:
     """The program that does nothing but lay an array otherwise."""
-    return compile_for_mesh(Graph("move", [0], [], [0], [a]), wanted.mesh, [found], [wanted], "an array is moved")
+    return compile_for_mesh(Graph("move", [0], [], [0], [a]), wanted.mesh, [found], [wanted], "an array is moved", True)
 
 
 def moved(value: Value, sharding: xla.NamedSharding) -> Value:
@@ -133,7 +162,7 @@ def all_moved(values: Sequence[Value], shardings: Sequence[xla.NamedSharding]) -
 def _mover_of_all(avals: tuple[Any, ...], found: Shardings, wanted: Shardings) -> Program:
     places = list(range(len(avals)))
     assert wanted[0] is not None
-    return compile_for_mesh(Graph("move", places, [], places, list(avals)), wanted[0].mesh, found, wanted, "FSDP")
+    return compile_for_mesh(Graph("move", places, [], places, list(avals)), wanted[0].mesh, found, wanted, "FSDP", True)
 
 
 def all_summed(values: Sequence[Value], shardings: Sequence[xla.NamedSharding]) -> list[Value]:
@@ -148,7 +177,7 @@ def _summer(avals: tuple[Any, ...], found: Shardings, wanted: Shardings) -> Prog
     with outside_traces(), Builder("sum") as builder:
         graph = builder.finish([p.reduce_sum(builder.input(a), axes=(0,)) for a in avals])
     assert wanted[0] is not None
-    return compile_for_mesh(graph, wanted[0].mesh, found, wanted, "FSDP")
+    return compile_for_mesh(graph, wanted[0].mesh, found, wanted, "FSDP", True)
 
 
 def run(unit: Unit, operands: Sequence[Any], olds: Sequence[int | None] = ()) -> Any:
@@ -161,7 +190,7 @@ def run(unit: Unit, operands: Sequence[Any], olds: Sequence[int | None] = ()) ->
     assert mesh is not None
     whole = xla.NamedSharding(mesh, xla.PartitionSpec())
     shardings = tuple([sharding_of(v) or whole for v in values])
-    wanted = tuple([None if i is None else shardings[i] for i in olds])
+    wanted = tuple([None if i is None else shardings[i] for i in olds]) or _as_uneven(unit, values, shardings)
     program = _program_of(unit, mesh, shardings, wanted)
     outs = [from_sharded(b) for b in program([laid(v, s) for v, s in zip(values, shardings)])]
     return outs if unit.multiple else outs[0]
@@ -171,7 +200,14 @@ def run(unit: Unit, operands: Sequence[Any], olds: Sequence[int | None] = ()) ->
 def _program_of(unit: Unit, mesh: xla.Mesh, shardings: Shardings, wanted: Shardings) -> Program:
     graph = unit.graph
     outs = wanted or (None,) * len(graph.outputs)
-    return compile_for_mesh(graph, mesh, shardings, outs, "called on several devices")
+    return compile_for_mesh(graph, mesh, shardings, outs, "called on several devices", True)
+
+
+def _as_uneven(unit: Unit, values: Sequence[Value], shardings: Shardings) -> Shardings:
+    """For results of the shape of an operand whose sizes are no multiples of its parts: to lie as that. XLA divides no
+    such result by itself."""
+    found = {v.aval.shape: s for v, s in zip(values, shardings) if s and s.padded(v.aval.shape) != v.aval.shape}
+    return tuple([found.get(a.shape) for a in unit.graph.out_avals]) if found else ()
 
 
 def by_mesh(values: Sequence[Value]) -> list[list[int]]:

@@ -18,6 +18,7 @@ from .buffers import (
     from_dlpack,
     is_deleted,
     live_buffers,
+    parts_here,
     put,
     putter,
     shared,

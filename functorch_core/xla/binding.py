@@ -246,6 +246,11 @@ def join_shards(aval: Aval, sharding: MeshSharding, parts: Any) -> Buffer:
     return _jax.ArrayImpl(aval, sharding, list(parts), committed=True, _skip_checks=True)
 
 
+def with_aval(buffer: Any, aval: Aval) -> Buffer:
+    """The same buffer under another aval."""
+    return buffer._rewrap_with_aval_and_sharding(aval, buffer._sharding)
+
+
 def split_shards(buffer: Any, aval: Aval, shardings: list[Sharding]) -> list[Buffer]:
     """The buffers of single devices, of an aval, that one of several is made of; they share its memory."""
     return [
@@ -335,4 +340,5 @@ __all__ = [
     "sharding_from_proto",
     "sharding_from_text",
     "split_shards",
+    "with_aval",
 ]

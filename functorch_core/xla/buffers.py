@@ -112,7 +112,7 @@ def gathered(buffer: Buffer) -> np.ndarray:
     assert sharding is not None
     parts = shards_of(buffer)
     if sharding.is_fully_replicated:
-        return to_numpy(parts[0])
+        return to_numpy(parts[0])  # whole on each: nothing is padded
     if not sharding.is_fully_addressable:
         raise ExecutionError(ELSEWHERE.format(shape=tuple(shape), sharding=sharding))
     out = np.empty(shape, buffer.aval.element)
@@ -121,8 +121,20 @@ def gathered(buffer: Buffer) -> np.ndarray:
         key = tuple([(s.start, s.stop) for s in index])
         if key not in seen:
             seen.add(key)
-            out[index] = to_numpy(part)
+            out[index] = _without_padding(to_numpy(part), index)
     return out
+
+
+def parts_here(buffer: Buffer) -> list[np.ndarray]:
+    """What each device of this process has of a buffer on several devices, in the order of the mesh."""
+    sharding = sharding_of(buffer)
+    assert sharding is not None
+    indices = list(sharding.indices(buffer.aval.shape))
+    return [_without_padding(to_numpy(s), indices[i]) for i, s in zip(sharding.mesh.here, shards_of(buffer))]
+
+
+def _without_padding(stored: np.ndarray, index: tuple[slice, ...]) -> np.ndarray:
+    return stored[tuple([slice(None) if s.start is None else slice(s.stop - s.start) for s in index])]
 
 
 def block(buffer: Buffer) -> Buffer:

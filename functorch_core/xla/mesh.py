@@ -193,13 +193,18 @@ class NamedSharding:
         self.check(global_shape)
         return tuple([n // self.parts(d) for d, n in enumerate(global_shape)])
 
+    def padded(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape that an array gets whose sizes are no multiples of the parts: what is stored of it."""
+        return tuple([-(-n // self.parts(d)) * self.parts(d) for d, n in enumerate(shape)])
+
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         """Which part of an array each device has."""
+        self.check(global_shape)
         return dict(zip(self.mesh.devices.flat, self.indices(global_shape)))
 
     def indices(self, shape: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-        """Which part of an array each device has, in the order of the mesh."""
-        local, sizes = self.shard_shape(shape), self.mesh.shape
+        """Which part of an array each device has, in the order of the mesh; the last ones less where it is padded."""
+        local, sizes = self.shard_shape(self.padded(shape)), self.mesh.shape
         for place in np.ndindex(*self.mesh.devices.shape):
             at = dict(zip(self.mesh.axis_names, place))
             index = []
@@ -207,7 +212,8 @@ class NamedSharding:
                 k = 0
                 for axis in self.spec.axes(dim):
                     k = k * sizes[axis] + at[axis]
-                index.append(slice(k * n, (k + 1) * n) if self.spec.axes(dim) else slice(None))
+                ends = min(k * n, shape[dim]), min((k + 1) * n, shape[dim])
+                index.append(slice(*ends) if self.spec.axes(dim) else slice(None))
             yield tuple(index)
 
     @property
@@ -342,20 +348,31 @@ def sharding_of(buffer: Buffer) -> NamedSharding | None:
 
 def put_sharded(array: np.ndarray, sharding: NamedSharding) -> Buffer:
     """Put the parts of a NumPy array on the devices of a mesh; each process those on its own."""
-    sharding.check(array.shape, "device_put")
     array = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-    aval = aval_of(array.shape, array.dtype)
-    stored = array if aval.dtype is aval.element else array.view(aval.dtype)
     indices = list(sharding.indices(array.shape))
-    shards = [np.array(stored[indices[i]], order="C") for i in sharding.mesh.here]  # of their own
-    return binding.put_shards(aval, buffer_sharding(sharding, array.ndim), shards)
+    parts = [array[indices[i]] for i in sharding.mesh.here]
+    return put_parts(array.shape, sharding, parts, array.dtype)
 
 
-def put_parts(shape: Sequence[int], sharding: NamedSharding, parts: Sequence[np.ndarray]) -> Buffer:
-    """A buffer on several devices, of the NumPy arrays for those of this process."""
-    aval = aval_of(tuple(shape), parts[0].dtype)
+def put_parts(shape: Sequence[int], sharding: NamedSharding, parts: Sequence[np.ndarray], dtype: Any = None) -> Buffer:
+    """A buffer on several devices, of the NumPy arrays for those of this process. Where a size is no multiple of the
+    number of parts each device stores as much as the first one, behind an aval that says nothing of it."""
+    aval, whole = aval_of(tuple(shape), dtype or parts[0].dtype), sharding.padded(shape)
     stored = [p if aval.dtype is aval.element else p.view(aval.dtype) for p in parts]
-    return binding.put_shards(aval, buffer_sharding(sharding, len(shape)), [np.array(p, order="C") for p in stored])
+    over = buffer_sharding(sharding, len(shape))
+    if whole == tuple(shape):
+        return binding.put_shards(aval, over, [np.array(p, order="C") for p in stored])
+    put = binding.put_shards(
+        aval_of(whole, aval.element), over, [_fill(p, sharding.shard_shape(whole)) for p in stored]
+    )
+    return binding.with_aval(put, aval)
+
+
+def _fill(part: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The part at the beginning of an array of that shape."""
+    out = np.zeros(shape, part.dtype)
+    out[tuple([slice(n) for n in part.shape])] = part
+    return out
 
 
 def assemble(shape: Sequence[int], sharding: NamedSharding, parts: Sequence[Buffer]) -> Buffer:
@@ -365,7 +382,8 @@ def assemble(shape: Sequence[int], sharding: NamedSharding, parts: Sequence[Buff
 
 
 def shards_of(buffer: Buffer) -> list[Buffer]:
-    """What each device of this process has, as a buffer of its own, in the order of the mesh."""
+    """What each device of this process stores, as a buffer of its own, in the order of the mesh."""
     sharding = buffer._sharding
-    aval = aval_of(sharding.named.shard_shape(buffer.aval.shape), buffer.aval.element)
+    named = sharding.named
+    aval = aval_of(named.shard_shape(named.padded(buffer.aval.shape)), buffer.aval.element)
     return binding.split_shards(buffer, aval, [_device.device_of_handle(h)._sharding for h in sharding.mine])

@@ -1,5 +1,6 @@
 """torch.distributed.rpc: calls, references, errors, time limits; a worker that is killed."""
 
+import copy
 import os
 import pickle
 import threading
@@ -7,9 +8,11 @@ import time
 
 import torch
 import torch.distributed as dist
+import torch.distributed.autograd as dist_autograd
 import torch.distributed.rpc as rpc
 from torch import nn
-from torch.distributed.rpc import rref
+from torch.distributed.optim import DistributedOptimizer
+from torch.distributed.rpc import contexts, rref
 
 rank, n = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 rpc.init_rpc(f"worker{rank}", rank=rank, world_size=n)
@@ -67,6 +70,35 @@ def until(condition, what):
     while not condition():
         assert time.monotonic() < end, what
         time.sleep(0.01)
+
+
+def first_layer():
+    layer = nn.Linear(3, 4)
+    with torch.no_grad():
+        layer.weight.copy_(torch.arange(12.0).reshape(4, 3) / 10 - 0.5), layer.bias.fill_(0.1)
+    return layer
+
+
+def parameters_of(of):
+    return [rpc.RRef(p) for p in of.local_value().parameters()]
+
+
+def gradients_of(id, of):
+    found = dist_autograd.get_gradients(id)
+    return [found[p] for p in of.local_value().parameters()]
+
+
+def back_and_forth(to, x, w, n):
+    y = x * w + x.sin()
+    if n == 0:
+        return y
+    if to is None:
+        return back_and_forth(None, y / 4, w, n - 1) + y
+    return rpc.rpc_sync(to, back_and_forth, args=(me(), y / 4, w, n - 1)) + y
+
+
+def n_contexts():
+    return len(contexts._contexts)
 
 
 @rpc.functions.async_execution
@@ -143,6 +175,53 @@ assert n_kept() >= 1
 rpc.rpc_sync(other, forget)
 del there, counter, layer
 until(lambda: n_kept() == 0, "what nobody holds on to is forgotten")
+
+# ---- backward passes over several workers
+net = rpc.remote(other, first_layer)
+own = nn.Linear(4, 2)
+with torch.no_grad():
+    own.weight.fill_(0.25), own.bias.zero_()
+optimizer = DistributedOptimizer(
+    torch.optim.SGD, rpc.rpc_sync(other, parameters_of, args=(net,)) + [rpc.RRef(p) for p in own.parameters()], lr=0.1
+)
+alone = nn.Sequential(first_layer(), nn.Tanh(), copy.deepcopy(own))
+whole = torch.optim.SGD(alone.parameters(), lr=0.1)
+inputs = torch.arange(12.0).reshape(4, 3) / 12 + rank
+for _ in range(3):
+    with dist_autograd.context() as id:
+        x = inputs.clone().requires_grad_()
+        loss = own(torch.tanh(net.rpc_sync().forward(x))).square().mean()
+        dist_autograd.backward(id, [loss])
+        found = dist_autograd.get_gradients(id)
+        assert own.weight.grad is None or own.weight.grad is not found[own.weight]
+        there = rpc.rpc_sync(other, gradients_of, args=(id, net))
+        optimizer.step(id)
+    whole.zero_grad()
+    y = inputs.clone().requires_grad_()
+    wanted = alone(y).square().mean()
+    wanted.backward()
+    assert torch.allclose(loss, wanted, atol=1e-6)
+    assert torch.allclose(found[x], y.grad, atol=1e-6) and torch.allclose(there[0], alone[0].weight.grad, atol=1e-6)
+    assert torch.allclose(found[own.weight], alone[2].weight.grad, atol=1e-6)
+    whole.step()
+x, w = torch.full((3,), 2.0, requires_grad=True), torch.full((3,), 5.0, requires_grad=True)
+with dist_autograd.context() as id:  # through both, there and back, several times and side by side
+    z = rpc.rpc_sync(other, back_and_forth, args=(me(), x, w, 6))
+    z = z + rpc.rpc_async(other, torch.mul, args=(z, w)).wait() + rpc.remote(other, torch.mul, args=(x, x)).to_here()
+    dist_autograd.backward(id, [z.sum()])
+    found = dist_autograd.get_gradients(id)
+    assert found.keys() == {x, w}
+u, v = x.detach().clone().requires_grad_(), w.detach().clone().requires_grad_()
+z = back_and_forth(None, u, v, 6)
+(z + z * v + u * u).sum().backward()
+assert torch.allclose(found[x], u.grad) and torch.allclose(found[w], v.grad)
+assert x.grad is None and not rpc.rpc_sync(other, torch.mul, args=(x, 2)).requires_grad
+refused(RuntimeError, ["Could not find autograd context"], dist_autograd.get_gradients, id)
+with dist_autograd.context() as id:
+    refused(RuntimeError, ["not a scalar"], dist_autograd.backward, id, [x])
+    refused(ValueError, ["no 7"], rpc.rpc_sync, other, fails, (7,))
+del net, optimizer, there
+until(lambda: n_contexts() == 0 and rpc.rpc_sync(other, n_contexts) == 0, "contexts that are over are forgotten")
 
 # ---- beside a process group, that meets at the same address
 dist.init_process_group("gloo")

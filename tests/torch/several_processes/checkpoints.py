@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 
 import torch
 import torch.distributed as dist
@@ -19,7 +20,7 @@ folder, steps = sys.argv[1], int(sys.argv[2])
 dist.init_process_group("gloo")
 rank, n = dist.get_rank(), dist.get_world_size()
 torch.manual_seed(rank)
-model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))  # 3 is no multiple: these parameters are whole
+model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))  # 3 is no multiple
 fully_shard(model)
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
 generator = torch.Generator().manual_seed(3)
@@ -43,7 +44,22 @@ for x, y in batches[start : start + steps]:
         print(f"loss {loss.item():.7f}", flush=True)
 state, optimizer_state = get_state_dict(model, optimizer)
 kept = {"model": state, "optimizer": optimizer_state, "step": start + steps, "notes": {"lr": [0.05, "kept"]}}
-dcp.save(kept, checkpoint_id=folder)
+
+
+class Waiting(dcp.FileSystemWriter):
+    def write(self, *args):
+        assert returned.wait(60), "async_save has not returned before it wrote"
+        return super().write(*args)
+
+
+returned = threading.Event()
+saving = dcp.async_save(kept, storage_writer=Waiting(folder))
+assert not saving.done()
+for p in model.parameters():  # not what is saved: collectives and new numbers meanwhile
+    dist.all_reduce(torch.ones(3))
+    p.detach().mul_(1.0)
+returned.set()
+saving.result()
 full = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
 assert bool(full) == (rank == 0) and all(type(v) is torch.Tensor for v in full.values())
 if n == 1:  # all steps without a checkpoint, of a model that is not divided

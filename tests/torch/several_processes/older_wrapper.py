@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
+from torch.distributed.algorithms._comm_hooks import default_hooks as hooks
 from torch.distributed.fsdp import (
     CPUOffload,
     FullOptimStateDictConfig,
@@ -17,6 +18,7 @@ from torch.distributed.fsdp import (
     StateDictType,
 )
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy, size_based_auto_wrap_policy
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
@@ -150,5 +152,62 @@ out = net(torch.ones(3, 6))
 out.float().sum().backward()
 assert out.dtype == torch.bfloat16 and net[1].running_mean.dtype == torch.float32  # norms are left out
 assert net[0].weight.dtype == net[0].weight.grad.dtype == torch.float32
+
+
+# ---- communication hooks
+def halves(state, grad, output):
+    state.append(grad.numel())
+    dist.reduce_scatter_tensor(output, grad)
+    output.div_(2 * n)
+
+
+wanted_grads = {name: p.grad.clone() for name, p in alone.named_parameters()}
+for hook, factor, tolerance, state in [
+    (hooks.reduce_scatter_hook, 1, 1e-5, hooks.DefaultState(dist.group.WORLD)),
+    (hooks.bf16_compress_hook, 1, 5e-2, hooks.LowPrecisionState(dist.group.WORLD)),
+    (halves, 0.5, 1e-5, seen := []),
+]:
+    net = FSDP(copy.deepcopy(alone), auto_wrap_policy=by_size)
+    net.register_comm_hook(state, hook)
+    net.zero_grad()
+    for k in (0, 1):
+        F.nll_loss(net(images[k, mine]), labels[k, mine]).backward()
+    for name, p in net.named_parameters():
+        found = wanted_grads[name.replace("_fsdp_wrapped_module.", "")] * factor
+        close(p.grad.full_tensor(), found, f"{name} by {hook.__name__}", tolerance)
+assert seen and all(size % n == 0 for size in seen)
+net = FSDP(copy.deepcopy(alone), sharding_strategy=ShardingStrategy.NO_SHARD)
+net.register_comm_hook(hooks.DefaultState(dist.group.WORLD), hooks.allreduce_hook)
+net.zero_grad()
+for k in (0, 1):
+    F.nll_loss(net(images[k, mine]), labels[k, mine]).backward()
+close(net.fc1.weight.grad.full_tensor(), wanted_grads["fc1.weight"], "allreduce_hook")
+try:
+    net.register_comm_hook(None, halves)
+except AssertionError as error:
+    assert "already registered" in str(error)
+else:
+    raise AssertionError("a second hook was taken")
+
+# ---- scaled losses: what overflows in one process makes all of them skip the step
+net, scaler = FSDP(nn.Linear(3, 2)), ShardedGradScaler("cpu", init_scale=16.0)
+optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
+before = net.weight.full_tensor().detach().clone()
+for bad in (True, False):
+    optimizer.zero_grad()
+    scaler.scale(net(torch.full((1, 3), float(rank + 1))).sum()).backward()
+    if bad:  # in one process alone
+        grad = net.weight.grad.to_local().clone()
+        grad = torch.full_like(grad, float("inf")) if rank == n - 1 else grad
+        net.weight.grad = DTensor.from_local(
+            grad, net.weight.device_mesh, net.weight.placements, shape=net.weight.shape
+        )
+    scaler.step(optimizer)
+    scaler.update()
+    assert scaler.get_scale() == 8.0
+    if bad:
+        close(net.weight.full_tensor(), before, "a skipped step")
+mean_input = sum(range(1, n + 1)) / n
+close(net.weight.full_tensor(), before - mean_input, "a step", 1e-4)
 print(f"rank {rank} of {n}: all as wanted", flush=True)
 dist.destroy_process_group()

@@ -32,6 +32,12 @@ def drawn(*shape, seed=0):
     return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
 
 
+def _saved(tensor):
+    file = io.BytesIO()
+    torch.save(tensor, file)
+    return file.getvalue()
+
+
 def refused(kind, text, function, *args, **kwargs):
     try:
         function(*args, **kwargs)
@@ -75,7 +81,27 @@ rows[0] = 5.0
 assert rows.placements == (Shard(0),)
 close(rows.full_tensor()[:2, 0], np.asarray([5.0, 2.0], np.float32), "written to")
 close(ones(2 * n, 3, device_mesh=mesh, placements=[Shard(0)]).sum().item(), 6.0 * n, "ones")
-refused(ValueError, "must be a multiple", distribute_tensor, torch.ones(2 * n + 1), mesh, [Shard(0)])
+
+# ---- sizes that are no multiple of the number of processes: parts as those of torch.chunk, the last ones less
+for size in (2 * n + 1, n + 1, 1):
+    whole = drawn(size, 3, seed=size)
+    chunks = [*whole.chunk(n), *[torch.zeros(0, 3)] * n][:n]
+    uneven = distribute_tensor(whole, mesh, [Shard(0)]).requires_grad_()
+    close(uneven.to_local(), chunks[rank], "an uneven part")
+    close(DTensor.from_local(chunks[rank], mesh, [Shard(0)], shape=whole.shape).full_tensor(), whole, "from_local")
+    scaled, beside = uneven * whole, drawn(3, size)
+    assert scaled.placements == (Shard(0),)
+    close(scaled.to_local(), chunks[rank] * chunks[rank], "an op of uneven parts")
+    close((beside @ uneven).full_tensor(), beside @ whole, "a product", 1e-4)
+    close(uneven.cumsum(0).full_tensor(), whole.cumsum(0), "along the uneven dimension", 1e-4)
+    close(uneven.redistribute(mesh, [Shard(1)]).full_tensor(), whole, "redistribute")
+    (scaled.to_local() * (rank + 1)).sum().backward()
+    wanted = whole * torch.cat([torch.full((len(c), 1), r + 1.0) for r, c in enumerate(chunks)])
+    assert uneven.grad.placements == (Shard(0),)
+    close(uneven.grad.full_tensor(), wanted, "a gradient")
+    again = torch.load(io.BytesIO(_saved(uneven.detach())))
+    close(again.full_tensor(), whole, "loaded")
+refused(ValueError, "shape=", DTensor.from_local, torch.ones(2 * n + 1), mesh, [Shard(0)], shape=(2 * n + 1,))
 refused(IndexError, "Dimension out of range", distribute_tensor, torch.ones(n), mesh, [Shard(1)])
 refused(ValueError, "same length", distribute_tensor, torch.ones(n), mesh, [Shard(0), Shard(0)])
 refused(RuntimeError, "Can not redistribute", rows.redistribute, mesh, [Partial()])
@@ -172,6 +198,21 @@ for again in (True, False):
     norm = nn.utils.clip_grad_norm_(model.parameters(), 1e9)
     gradient = torch.cat([p.grad.reshape(-1) for p in one.parameters()])
     close(norm.full_tensor() if isinstance(norm, DTensor) else norm, gradient.norm(), "norm of the gradients", 1e-4)
+narrow = fully_shard(nn.Linear(3, 2 * n + 1))
+assert narrow.weight.placements == (Shard(0),)
+assert len(narrow.weight.to_local()) == len(torch.ones(2 * n + 1).chunk(n)[rank])
+started = narrow.weight.full_tensor().detach()
+optimizer = torch.optim.Adam(narrow.parameters(), lr=0.1)
+narrow(drawn(4, 3, seed=rank)).square().sum().backward()
+wanted = nn.Linear(3, 2 * n + 1)
+with torch.no_grad():
+    wanted.weight.copy_(started), wanted.bias.copy_(narrow.bias.full_tensor())
+(wanted(torch.cat([drawn(4, 3, seed=r) for r in range(n)])).square().sum() / n).backward()
+close(narrow.weight.grad.full_tensor(), wanted.weight.grad, "an uneven parameter", 1e-4)
+optimizer.step()
+assert optimizer.state[narrow.weight]["exp_avg"].placements == narrow.weight.placements == (Shard(0),)
+torch.optim.Adam([whole := wanted.weight], lr=0.1).step()
+close(narrow.weight.full_tensor(), whole, "a step of an uneven parameter", 1e-4)
 policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32, torch.float32)
 model = fully_shard(nn.Linear(6, 2), mp_policy=policy)
 given = drawn(4, 6, seed=rank)

@@ -1,11 +1,15 @@
 """Meshes of two dimensions: copies and parts; parts of layers that are divided already. Losses beside one process's."""
 
+from functools import partial
+
 import numpy as np
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+from torch.distributed.fsdp import ShardingStrategy, fully_shard
+from torch.distributed.fsdp.wrap import size_based_auto_wrap_policy
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
@@ -40,6 +44,13 @@ wanted = losses(alone, x, y)
 hybrid = fully_shard(model(), mesh=grid)
 assert hybrid[0].weight.placements == (Replicate(), Shard(0))
 np.testing.assert_allclose(losses(hybrid, x[2 * rank : 2 * rank + 2], y[2 * rank : 2 * rank + 2]), wanted, 1e-5)
+share, by_size = slice(2 * rank, 2 * rank + 2), partial(size_based_auto_wrap_policy, min_num_params=50)
+for strategy in (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2):
+    pair = grid.get_group("tp"), grid.get_group("dp")  # parts, copies
+    for given in ({"device_mesh": grid}, {"process_group": pair}):
+        older = FSDP(model(), sharding_strategy=strategy, auto_wrap_policy=by_size, **given)
+        assert older.module[0].weight.placements == (Replicate(), Shard(0))
+        np.testing.assert_allclose(losses(older, x[share], y[share]), wanted, 1e-5)
 plan = {"0": ColwiseParallel(), "2": RowwiseParallel()}
 both = fully_shard(parallelize_module(model(), grid["tp"], plan), mesh=grid["dp"])
 assert isinstance(both[0].weight, DTensor) and both[0].weight.to_local().shape == (2, 6)

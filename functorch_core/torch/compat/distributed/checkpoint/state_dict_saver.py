@@ -5,6 +5,9 @@ A checkpoint is loaded by any number of processes: each reads the chunks that ov
 
 from __future__ import annotations
 
+import itertools
+import pickle
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from enum import Enum
@@ -18,7 +21,7 @@ from .....engine.value import from_sharded
 from ....tape.modes import no_grad
 from ....tensors.base import Tensor, from_array
 from .. import collectives
-from ..group import default, is_initialized
+from ..group import default, is_initialized, runtime
 from ..tensor.api import _distributed, is_distributed, sharding_of_tensor
 from .filesystem import FileSystemReader, FileSystemWriter, _size
 from .metadata import (
@@ -78,14 +81,48 @@ class _Together:
             mine = function(), None
         except Exception as error:
             mine = None, error
-        every: list[Any] = [mine]
-        if self.group is not None and self.group.size() > 1:
-            every = [None] * self.group.size()
-            collectives.all_gather_object(every, mine, self.group)
+        every = self._every(mine) if self.group is not None and self.group.size() > 1 else [mine]
         failures = {rank: error for rank, (_, error) in enumerate(every) if error is not None}
         if failures:
             raise CheckpointException(f"{what} failed:", failures) from next(iter(failures.values()))
         return [found for found, _ in every]
+
+    def _every(self, mine: Any) -> list[Any]:
+        every: list[Any] = [None] * self.group.size()
+        collectives.all_gather_object(every, mine, self.group)
+        return every
+
+
+_saves: dict[str, Any] = defaultdict(itertools.count)  # of async_save, by group: all call it alike
+PIECE = 1 << 20  # bytes in a message of the key-value store, which takes 4 MB
+
+
+class _Beside(_Together):
+    """The processes of a group, who tell each other by the key-value store, beside collectives."""
+
+    def __init__(self, group, no_dist: bool):
+        super().__init__(group, no_dist)
+        key = "" if self.group is None else self.group.key
+        self.name, self.turns = f"async_save/{key}/{next(_saves[key])}", itertools.count()
+
+    def _every(self, mine: Any) -> list[Any]:
+        board, group = runtime(), self.group
+        own, turn = group.ranks[group.rank()], f"{self.name}/{next(self.turns)}"
+        data = pickle.dumps(mine)
+        pieces = [data[k : k + PIECE] for k in range(0, len(data), PIECE)]
+        written = [(f"{turn}/{own}/{k}", piece) for k, piece in enumerate(pieces)]
+        for key, piece in [*written, (f"{turn}/{own}", str(len(pieces)).encode())]:
+            board.set(key, piece)
+
+        def of(rank: int) -> Any:
+            n = int(board.get(f"{turn}/{rank}", group.timeout))
+            return pickle.loads(b"".join([board.get(f"{turn}/{rank}/{k}") for k in range(n)]))
+
+        every = [mine if rank == own else of(rank) for rank in group.ranks]
+        board.barrier(turn, group.ranks, group.timeout)
+        for key, _ in [*written, (f"{turn}/{own}", b"")]:
+            board.delete(key)
+        return every
 
 
 # ---- flat state ----------------------------------------------------------------------------------
@@ -139,10 +176,10 @@ def _parts(tensor: Tensor, rank: int) -> list[_Part]:
         return [_Part(array, (0,) * array.ndim, rank == 0)]
     sharding, shape = sharding_of_tensor(tensor), tuple(tensor.shape)
     places = [tuple([s.start or 0 for s in index]) for index in sharding.indices(shape)]
-    buffers = xla.shards_of(tensor.detach()._read().data)
-    return [
-        _Part(xla.to_numpy(buffer), places[i], places.index(places[i]) == i)
-        for i, buffer in zip(sharding.mesh.here, buffers)
+    arrays = xla.parts_here(tensor.detach()._read().data)
+    return [  # empty ones, of more processes than rows, are not written
+        _Part(array, places[i], places.index(places[i]) == i and bool(array.size or not tensor.numel()))
+        for i, array in zip(sharding.mesh.here, arrays)
     ]
 
 
@@ -259,8 +296,8 @@ def async_save(
 ) -> Future:
     """save, of which a thread writes the files: a future. What is saved is as it is now.
 
-    Of several processes each writes its files before this returns, as the thread's collectives would meet those of
-    the program.
+    The threads of several processes tell each other by the key-value store of the process group, so that they do not
+    meet the program's collectives; wait for the future before destroy_process_group.
 
     >>> import tempfile
     >>> import torch.distributed.checkpoint as dcp
@@ -272,12 +309,8 @@ def async_save(
     {'weight': tensor([1., 1.])}
     """
     writer = _storage(FileSystemWriter, storage_writer, checkpoint_id, "writer", "async_save")
-    together = _Together(process_group, no_dist)
+    together = _Beside(process_group, no_dist)
     items = _items(state_dict, together.rank)
-    if together.group is not None and together.group.size() > 1:
-        done: Future = Future()
-        done.set_result(_save(items, writer, together))
-        return done
     pool = ThreadPoolExecutor(1)
     future = pool.submit(_save, items, writer, together)
     pool.shutdown(wait=False)

@@ -20,9 +20,11 @@ from ....levels.function import Function
 from ....tape.saved import saved_tensors_hooks
 from ....tensors.base import Tensor, new_tensor
 from ....tensors.pytree import tree_map
+from ....tensors.types import named
+from .. import collectives
 from ..device_mesh import DeviceMesh, _mesh_of_grid, init_device_mesh
 from ..group import default, init_process_group, is_initialized
-from ..tensor.api import distribute_tensor, is_distributed, parameter_of, sharding_of_tensor
+from ..tensor.api import DTensor, distribute_tensor, is_distributed, parameter_of, sharding_of_tensor
 from ..tensor.placement_types import Replicate, Shard
 
 OFFLOAD = "fully_shard: CPUOffloadPolicy is not implemented for a mesh of {device}; leave it out"
@@ -104,6 +106,8 @@ class _Group:
         self.saved: dict[int, int] = {}  # id of a whole parameter -> its number
         self.divide_by: float | None = None
         self.versions: list[int] = []  # of the parts that were put together
+        self.hook: Callable | None = None  # what adds gradients up in place of a program, with its state
+        self.whole_hook = False  # whether parameters are not divided, and it is called with gradients alone
 
     def add(self, module, name: str, p: Tensor):
         """Take charge of a parameter."""
@@ -155,6 +159,8 @@ class _Group:
         self.again = None
         self.reshard()
         used = [i for i, g in enumerate(grads) if g is not None]
+        if self.hook is not None:
+            return self._by_hook(grads, used)
         shardings = [sharding_of_tensor(self.sharded[i]) for i in used]
         n = self.divide_by or self.mesh.size()
         dtype = self.policy.reduce_dtype
@@ -163,6 +169,36 @@ class _Group:
         for i, value in zip(used, _for_each_mesh(all_summed, stacked, shardings)):
             out[i] = new_tensor(value).to(self.sharded[i].dtype)
         return out
+
+    def _by_hook(self, grads: list[Tensor | None], used: list[int]) -> list[Tensor | None]:
+        """The same by a hook: of one flat gradient in which each process's parts of all parameters lie together."""
+        n, out, out_dtype = self.mesh.size(), list(grads), self.policy.reduce_dtype
+        divided = [i for i in used if any(p.is_shard() for p in self.sharded[i].placements)]
+        rows = [_padded_rows(grads[i] if out_dtype is None else grads[i].to(out_dtype), n) for i in divided]
+        if rows:
+            flat = named("cat")(rows, 1).reshape(-1)
+            output = flat[: len(flat) // n].clone()
+            self.hook(flat, output)
+            parts = output.split([r.shape[1] for r in rows])
+        for k, i in enumerate(divided):
+            p = self.sharded[i]
+            part = p.to_local()
+            local = parts[k][: part.numel()].reshape(part.shape).to(p.dtype)
+            out[i] = DTensor.from_local(local, self.mesh, p.placements, shape=p.shape)
+        for i in set(used) - set(divided):
+            p, whole = self.sharded[i], grads[i].detach().clone()
+            flat = whole.reshape(-1)
+            self.hook(flat) if self.whole_hook else collectives.all_reduce(flat.div_(n), group=self.mesh.whole_group())
+            out[i] = DTensor.from_local(flat.reshape(p.shape).to(p.dtype), self.mesh, p.placements)
+        return out
+
+
+def _padded_rows(grad: Tensor, n: int) -> Tensor:
+    """A gradient whose parts for n processes are rows, with zeros behind those that are shorter."""
+    size = -(-len(grad) // n) * n
+    padded = grad.new_zeros((size, *grad.shape[1:]))
+    padded[: len(grad)] = grad.detach()
+    return padded.reshape(n, -1)
 
 
 class _Whole(Function):
@@ -237,14 +273,14 @@ def _here(value, mesh: DeviceMesh) -> Tensor:
         return new_tensor(from_numpy(xla.to_numpy(value.data)))
     rest = _rest(sharding.mesh, mesh)
     over = xla.NamedSharding(rest.grid, sharding.spec)
-    part = xla.to_numpy(xla.shards_of(value.data)[0])
+    part = xla.parts_here(value.data)[0]
     return new_tensor(from_sharded(xla.put_parts(value.aval.shape, over, [part])))
 
 
 def _stacked_on_rest(grad: Tensor, mesh: DeviceMesh, n: float):
     sharding = sharding_of_tensor(grad)
     both = _both(mesh, _mesh_of_grid(sharding.mesh))
-    part = xla.to_numpy(xla.shards_of((grad.detach() / n)._read().data)[0])
+    part = xla.parts_here((grad.detach() / n)._read().data)[0]
     axes = mesh.grid.axis_names
     spec = xla.PartitionSpec(axes if len(axes) > 1 else axes[0], *sharding.spec)
     over = xla.NamedSharding(both.grid, spec)
@@ -261,7 +297,7 @@ def _divided_further(p: Tensor, mesh: DeviceMesh, dim: int) -> Tensor:
     divided[dim] = (*dims[dim], axis)
     specs = [xla.PartitionSpec(*[d or None for d in found]) for found in (dims, divided)]
     kept, wanted = (xla.NamedSharding(both.grid, spec) for spec in specs)
-    part = xla.to_numpy(xla.shards_of(p.detach()._read().data)[0])
+    part = xla.parts_here(p.detach()._read().data)[0]
     value = from_sharded(xla.put_parts(tuple(p.shape), kept, [part]))
     if p.shape[dim] % wanted.parts(dim):
         return new_tensor(value)
@@ -332,8 +368,8 @@ def fully_shard(
     """Divide the parameters of a module over the processes of a mesh, all of them or those of one dimension; of two
     dimensions the first has copies. To be called on the layers first, then on the whole: what was divided stays.
 
-    shard_placement_fn(parameter): Shard(dim) for another dimension than the first. A parameter whose dimension is no
-    multiple of the number of processes is kept whole in each. A list of modules is one group.
+    shard_placement_fn(parameter): Shard(dim) for another dimension than the first. Where its size is no multiple of the
+    number of processes the last ones have less. A list of modules is one group.
 
     >>> from torch.distributed.fsdp import fully_shard
     >>> model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
@@ -383,8 +419,7 @@ def _divided(p: Tensor, mesh: DeviceMesh, shard_placement_fn: Callable | None) -
     dim = (placement.dim if placement is not None else 0) % max(p.dim(), 1)
     if is_distributed(p):
         return parameter_of(_divided_further(p, mesh, dim), p)
-    even = p.dim() and not p.shape[dim] % mesh.size(mesh.ndim - 1)
-    placements = [Replicate()] * (mesh.ndim - 1) + [Shard(dim) if even else Replicate()]
+    placements = [Replicate()] * (mesh.ndim - 1) + [Shard(dim) if p.dim() else Replicate()]
     return parameter_of(distribute_tensor(p.detach(), mesh, placements), p)
 
 

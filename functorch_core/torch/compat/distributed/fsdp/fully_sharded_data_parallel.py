@@ -7,6 +7,7 @@ DTensors: `use_orig_params=False` makes no flat parameter of them.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -49,9 +50,9 @@ NOT_BOTH = "Cannot pass both process_group and device_mesh at the same time. Ple
 NOT_A_PAIR = "Expected device_mesh to have ndim=2 but got {ndim}"
 ON_ONE = "writeback=True and rank0_only=True is not supported, as it would make the processes' parameters different"
 ROOT_ONLY = "`clip_grad_norm_()` should only be called on the root FSDP instance"
-HOOKS = (
-    "FullyShardedDataParallel.register_comm_hook is not implemented: gradients are reduced in one program with others"
-)
+HOOK_OF_ROOT = "register_comm_hook can only be called on a root instance."
+HOOK_TWICE = "A communication hook is already registered"
+HOOK_OF_HYBRID = "Communication hook is not supported for hybrid strategies."
 NO_CONFIG = "Expected state_dict_config of type {wanted} but got {config}"
 
 
@@ -255,8 +256,19 @@ class FullyShardedDataParallel(Module):
         yield
 
     def register_comm_hook(self, state: object, hook: Callable):
-        """Not implemented."""
-        raise NotImplementedError(HOOKS)
+        """Have gradients added up by hook(state, gradient, output), see algorithms._comm_hooks.default_hooks. output
+        gets this process's part of the flat gradient of a wrapper's parameters. NO_SHARD: hook(state, gradient), in
+        place. AssertionError for the hybrid strategies, a second hook, and a wrapper inside of another."""
+        if not self.check_is_root():
+            raise AssertionError(HOOK_OF_ROOT)
+        for wrapper in self.fsdp_modules(self):
+            group = wrapper._fsdp_group
+            if group.hook is not None:
+                raise AssertionError(HOOK_TWICE)
+            if wrapper.sharding_strategy in HYBRID:
+                raise AssertionError(HOOK_OF_HYBRID)
+            group.hook = functools.partial(hook, state)
+            group.whole_hook = wrapper.sharding_strategy is ShardingStrategy.NO_SHARD
 
     @staticmethod
     @contextlib.contextmanager

@@ -30,6 +30,7 @@ from ....tensors.base import Tensor, new_tensor
 from ....tensors.types import named
 from ...futures import Future
 from ..mail import connect, serve
+from .contexts import Context, Incoming, Outgoing, reading, working_for
 
 TIMED_OUT = "RPCErr:1:RPC ran for more than set timeout ({ms} ms) and will now be marked with an error"
 GONE = "RPC to {to} failed: its process has ended, or the connection to it is broken"
@@ -71,12 +72,17 @@ state = _State()
 
 
 class _Pickler(pickle.Pickler):
-    """Tensors by their elements, without history; classes of this library by its names."""
+    """Tensors by their elements, with history only in a context of distributed.autograd; classes by their names."""
+
+    message: Outgoing | None = None
 
     def reducer_override(self, obj: Any) -> Any:
         """How an object is pickled; NotImplemented leaves it to pickle."""
         if type(obj) is Tensor and obj._device is None and obj._level is None and not obj.is_meta:
-            return _tensor, (to_numpy(obj.detach()._read()),)
+            array = to_numpy(obj.detach()._read())
+            if self.message is not None and self.message.takes(obj):
+                return self.message.reduce(obj, array)
+            return _tensor, (array,)
         if isinstance(obj, type) and not pickles_name_torch() and obj.__module__.startswith("torch."):
             return named, (f"{obj.__module__}.{obj.__qualname__}".removeprefix("torch."),)
         return NotImplemented
@@ -95,18 +101,24 @@ def _pickling():
         state.pickling = before
 
 
-def dumps(obj: Any) -> bytes:
+def dumps(obj: Any, message: Outgoing | None = None) -> bytes:
     """A call, or a result, as bytes."""
     buffer = io.BytesIO()
     with _pickling():
-        _Pickler(buffer, 5).dump(obj)
+        pickler = _Pickler(buffer, 5)
+        pickler.message = message
+        pickler.dump(obj)
     return buffer.getvalue()
 
 
-def loads(data: bytes) -> Any:
+def loads(data: bytes, message: Incoming | None = None) -> Any:
     """What `dumps` has written."""
     with _pickling():
-        return pickle.loads(data)
+        reading.message = message
+        found = pickle.loads(data)
+        if message is not None:
+            message.done()
+        return found
 
 
 def _error(info: WorkerInfo, error: BaseException) -> bytes:
@@ -211,12 +223,14 @@ class _Way:
 
     def call(self, operation: Callable, args: tuple, timeout: float, inline: bool) -> Future:
         """The future of operation(*args), computed by the worker."""
-        future, body, number = Future(), dumps((operation, args)), next(self.numbers)
+        message = Outgoing(self.agent.info.id)
+        future, body, number = Future(), dumps((operation, args), message), next(self.numbers)
+        tag = message.tag()
         self.pending[number] = future
         try:
             with self.lock:
                 connection = self.connection or self._connect()
-                connection.send_bytes(pickle.dumps((number, inline)))
+                connection.send_bytes(pickle.dumps((number, inline, self.agent.info.id, tag)))
                 connection.send_bytes(body)
             if self.dead:  # what is sent to a process that has just ended is not refused
                 self._fail(number, GONE.format(to=self.to))
@@ -237,8 +251,9 @@ class _Way:
     def _listen(self, connection: Connection):
         try:
             while True:
-                number, data = pickle.loads(connection.recv_bytes()), connection.recv_bytes()
-                self._finish(number, functools.partial(_settle, data=data))
+                (number, tag), data = pickle.loads(connection.recv_bytes()), connection.recv_bytes()
+                message = Incoming(tag, self.to.id)
+                self._finish(number, functools.partial(_settle, data=data, message=message))
         except (OSError, EOFError, TypeError):  # TypeError: closed by this process while it is read
             self.dead = True
             self.fail(GONE.format(to=self.to))
@@ -263,9 +278,9 @@ class _Way:
         self.fail(GONE.format(to=self.to))
 
 
-def _settle(future: Future, data: bytes):
+def _settle(future: Future, data: bytes, message: Incoming):
     try:
-        good, found = loads(data)
+        good, found = loads(data, message)
     except Exception as error:  # a class that is not there
         good, found = False, (RuntimeError, f"the result of an RPC cannot be read: {error!r}")
     if good:
@@ -319,36 +334,41 @@ class Agent:
         lock = threading.Lock()
         try:
             while True:
-                number, inline = pickle.loads(connection.recv_bytes())
+                number, inline, source, tag = pickle.loads(connection.recv_bytes())
                 body = connection.recv_bytes()
-                run = functools.partial(self._run, connection, lock, number, body)
+                run = functools.partial(self._run, connection, lock, number, body, Incoming(tag, source))
                 run() if inline else self.pool.submit(run)
         except (OSError, EOFError, TypeError):
             self.answering.discard(connection)
 
-    def _run(self, connection: Connection, lock: threading.Lock, number: int, body: bytes):
+    def _run(self, connection: Connection, lock: threading.Lock, number: int, body: bytes, message: Incoming):
         reply = functools.partial(self._reply, connection, lock, number)
+        context = message.context
         self.ready.wait()
         try:
-            operation, args = loads(body)
-            found = operation(*args)
+            with working_for(context):
+                operation, args = loads(body, message)
+                found = operation(*args)
         except BaseException as error:
-            reply(_error(self.info, error))
+            reply(_error(self.info, error), None)
             return
         if isinstance(found, Later):
-            found.future.add_done_callback(lambda future: reply(self._result(future.value)))
+            found.future.add_done_callback(lambda future: reply(*self._result(future.value, context)))
         else:
-            reply(self._result(lambda: found))
+            reply(*self._result(lambda: found, context))
 
-    def _result(self, value: Callable[[], Any]) -> bytes:
+    def _result(self, value: Callable[[], Any], context: Context | None) -> tuple[bytes, Any]:
         try:
-            return dumps((True, value()))
+            with working_for(context):
+                message = Outgoing(self.info.id)
+                data = dumps((True, value()), message)
+                return data, message.tag()
         except Exception as error:
-            return _error(self.info, error)
+            return _error(self.info, error), None
 
-    def _reply(self, connection: Connection, lock: threading.Lock, number: int, data: bytes):
+    def _reply(self, connection: Connection, lock: threading.Lock, number: int, data: bytes, tag: Any):
         with contextlib.suppress(OSError), lock:  # who asked may be gone
-            connection.send_bytes(pickle.dumps(number))
+            connection.send_bytes(pickle.dumps((number, tag)))
             connection.send_bytes(data)
 
     def pending(self) -> list[Future]:

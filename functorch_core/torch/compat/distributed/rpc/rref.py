@@ -251,8 +251,13 @@ class RRef:
         return self._context.agent.call(self._owner, invoke, *call, timeout=timeout)
 
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False):
-        """The backward pass from the value, which has to be here."""
-        self.local_value().backward(retain_graph=retain_graph)
+        """The backward pass from the value, which has to be here: of a context, or of this worker alone."""
+        if dist_autograd_ctx_id == -1:
+            self.local_value().backward(retain_graph=retain_graph)
+        else:
+            from ..autograd import backward
+
+            backward(dist_autograd_ctx_id, [self.local_value()], retain_graph)
 
     def __repr__(self) -> str:
         kind, (by, number) = "OwnerRRef" if self.is_owner() else "UserRRef", self._id

@@ -30,8 +30,12 @@ LENGTH = (
 )
 NOT_TO_PARTIAL = "Can not redistribute from {old} to {new}, redistributing to Partial is for internal use only!"
 UNEVEN = (
-    "a tensor of shape {shape} along dimension {dim} by {parts} processes: the size must be a multiple of that. "
-    "Pad it, take Replicate(), or another dimension"
+    "a tensor of shape {shape} along dimension {dim} by {parts} processes of several dimensions of a mesh: the size "
+    "must be a multiple of that. Pad it, take Replicate(), or another dimension"
+)
+NOT_ITS_PART = (
+    "from_local: this process gives {found} of a tensor of shape {shape} that is {wanted} here; sizes that are no "
+    "multiple of the number of processes are to be given as shape=, their parts are those of torch.chunk"
 )
 SEVERAL = (
     "{what}: this process has {n} devices of {mesh}, each with a part of its own: there is no one local tensor. "
@@ -96,13 +100,14 @@ class DTensor(metaclass=_DTensorMeta):
         """The tensor of which each process gives its part, its copy (Replicate, the default), or a summand (Partial).
 
         Summands are added up at once: the result is whole everywhere. `run_check` takes copies from the first process.
+        `shape`: of the whole, needed where parts are of different sizes; they are those of torch.chunk.
         """
         mesh = _mesh(device_mesh)
         placements = _checked(placements or [Replicate()] * mesh.ndim, mesh, local_tensor.dim(), partial=True)
         if run_check:
             local_tensor = _from_first(local_tensor, mesh, placements)
         back = None if grad_placements is None else _checked(grad_placements, mesh, local_tensor.dim(), partial=True)
-        return _FromLocal.apply(local_tensor, mesh, placements, back)
+        return _FromLocal.apply(local_tensor, mesh, placements, back, shape)
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
         """This process's part. `grad_placements`: what the gradients of the parts are, Partial() if of summands.
@@ -209,7 +214,7 @@ def _placements(sharding: xla.NamedSharding) -> tuple[Placement, ...]:
 
 def _check_even(shape: Sequence[int], sharding: xla.NamedSharding):
     for dim, size in enumerate(shape):
-        if size % sharding.parts(dim):
+        if size % sharding.parts(dim) and len(sharding.spec.axes(dim)) > 1:  # PyTorch's parts of parts are not XLA's
             raise ValueError(UNEVEN.format(shape=tuple(shape), dim=dim, parts=sharding.parts(dim)))
 
 
@@ -264,30 +269,39 @@ def _array(x: Tensor) -> np.ndarray:
     return to_numpy(x.detach()._read())
 
 
-def _from_parts(part: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
-    """The tensor of what all processes give."""
+def _from_parts(part: Tensor, mesh: DeviceMesh, placements: Sequence[Placement], shape=None) -> Tensor:
+    """The tensor of what all processes give; its shape is needed where parts are of different sizes."""
     summands = [i for i, p in enumerate(placements) if isinstance(p, Partial)]
     if not summands:
-        return _joined(_array(part), mesh, placements)
+        return _joined(_array(part), mesh, placements, shape)
     n = len(summands)  # each a first dimension, divided over its dimension of the mesh
     stacked = _array(part).reshape((1,) * n + tuple(part.shape))
     moved_on = [
         Shard(summands.index(i)) if isinstance(p, Partial) else Shard(p.dim + n) if isinstance(p, Shard) else p
         for i, p in enumerate(placements)
     ]
-    found = _joined(stacked, mesh, moved_on)
+    sizes = [mesh.shape[i] for i in summands]
+    found = _joined(stacked, mesh, moved_on, None if shape is None else (*sizes, *shape))
     for i in summands:
         found = getattr(found, REDUCTIONS[placements[i].reduce_op])(0)
     whole = [Replicate() if isinstance(p, Partial) else p for p in placements]
     return _distributed(moved(found._read(), _sharding(mesh, whole)))
 
 
-def _joined(part: np.ndarray, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
+def _joined(part: np.ndarray, mesh: DeviceMesh, placements: Sequence[Placement], shape=None) -> Tensor:
     sharding = _sharding(mesh, placements)
     here = mesh.grid.here
     if len(here) > 1 and any(p.is_shard() and n > 1 for p, n in zip(placements, mesh.shape)):
         raise RuntimeError(SEVERAL.format(what="from_local", n=len(here), mesh=mesh))
-    shape = tuple([n * sharding.parts(d) for d, n in enumerate(part.shape)])
+    if shape is None:
+        shape = [n * sharding.parts(d) for d, n in enumerate(part.shape)]
+    shape = tuple(shape)
+    _check_even(shape, sharding)
+    indices = list(sharding.indices(shape))
+    for i in here:
+        wanted = np.broadcast_to(0, shape)[indices[i]].shape
+        if part.shape != wanted:
+            raise ValueError(NOT_ITS_PART.format(found=part.shape, shape=shape, wanted=wanted))
     return _distributed(from_sharded(xla.put_parts(shape, sharding, [part] * len(here))))
 
 
@@ -300,7 +314,7 @@ def _part(x: Tensor) -> Tensor:
         raise RuntimeError(SEVERAL.format(what="to_local", n=len(grid.here), mesh=_mesh_of_grid(grid)))
     if not grid.here:
         return from_array(np.zeros(0, x._aval.dtype))  # a process outside of the mesh has nothing
-    return new_tensor(from_numpy(xla.to_numpy(xla.shards_of(value.data)[0])))
+    return new_tensor(from_numpy(xla.parts_here(value.data)[0]))
 
 
 def _laid(x: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
@@ -311,28 +325,28 @@ def _laid(x: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tenso
 
 class _FromLocal(Function):
     @staticmethod
-    def forward(ctx, local, mesh, placements, back):
+    def forward(ctx, local, mesh, placements, back, shape):
         """The tensor of the parts."""
         ctx.mesh, ctx.placements = mesh, placements if back is None else back
-        return _from_parts(local, mesh, placements)
+        return _from_parts(local, mesh, placements, shape)
 
     @staticmethod
     def backward(ctx, grad):
         """The parts of the gradient; of a summand it is whole."""
-        return _part(_laid(grad, ctx.mesh, ctx.placements)), None, None, None
+        return _part(_laid(grad, ctx.mesh, ctx.placements)), None, None, None, None
 
 
 class _ToLocal(Function):
     @staticmethod
     def forward(ctx, x, mesh, placements):
         """This process's part."""
-        ctx.mesh, ctx.placements = mesh, placements
+        ctx.mesh, ctx.placements, ctx.shape = mesh, placements, x.shape
         return _part(x)
 
     @staticmethod
     def backward(ctx, grad):
         """The gradient of the parts' gradients."""
-        return _from_parts(grad, ctx.mesh, ctx.placements), None, None
+        return _from_parts(grad, ctx.mesh, ctx.placements, ctx.shape), None, None
 
 
 class _Redistribute(Function):
@@ -368,7 +382,8 @@ def distribute_tensor(
 ) -> Tensor:
     """A tensor divided over a mesh: that of the mesh's process `src_data_rank`, or with None that of each.
 
-    A leaf with its requires_grad. ValueError for a size that is no multiple of the number of parts.
+    A leaf with its requires_grad. The parts are those of torch.chunk; ValueError for a dimension that is divided over
+    two of the mesh and whose size is no multiple of their number.
 
     >>> from torch.distributed.tensor import Shard, distribute_tensor
     >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
@@ -490,7 +505,7 @@ def full(size, fill_value, *, dtype=None, layout=None, requires_grad=False, devi
 def saved(tensor: Tensor) -> tuple[Any, ...]:
     """What pickles and torch.save keep: `restored` makes the same DTensor of, where the same processes are."""
     value, mesh = tensor._read(), _mesh_of_grid(sharding_of_tensor(tensor).mesh)
-    parts = tuple([new_tensor(from_numpy(xla.to_numpy(part))) for part in xla.shards_of(value.data)])
+    parts = tuple([new_tensor(from_numpy(part)) for part in xla.parts_here(value.data)])
     dims = tuple([p.dim if isinstance(p, Shard) else None for p in placements_of(tensor)])
     where = mesh.device_type, mesh.mesh.tolist(), mesh.mesh_dim_names, mesh.get_rank()
     return parts, tuple(tensor.shape), dims, where, tensor.requires_grad, isinstance(tensor, named("nn.Parameter"))
