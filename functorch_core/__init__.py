@@ -114,8 +114,8 @@ _hide_internal_frames()
 
 # What is loaded when it is asked for: namespaces of JAX's, and names of array/environment.
 _LAZY = frozenset(
-    """ad_checkpoint custom_batching distributed dlpack dtypes errors experimental export faces flatten_util image jnn lax
-    numpy ops optax profiler scipy sharding stages typing""".split()
+    """ad_checkpoint custom_batching distributed dlpack dtypes errors experimental export faces flatten_util image jnn
+    lax numpy ops optax profiler scipy sharding stages typing""".split()
 )
 _ENVIRONMENT = frozenset(
     """Device check_tracer_leaks checking_leaks clear_caches config copy_to_host_async default_backend default_device
