@@ -6,6 +6,8 @@
 The namespace implements the Python Array API standard, version 2024.12.
 """
 
+from importlib import import_module as _import_module
+
 from .collector import Waiting as _Waiting
 
 _waiting = _Waiting()
@@ -134,12 +136,10 @@ _INSTEAD = {
 
 
 def __getattr__(name: str):
-    from importlib import import_module
-
     if name in _LAZY:
-        return import_module(f"{__name__}.{name}")
+        return _import_module(f"{__name__}.{name}")
     if name in _ENVIRONMENT:
-        return getattr(import_module(f"{__name__}.array.environment"), name)
+        return getattr(_import_module(f"{__name__}.array.environment"), name)
     if name == "load_ipython_extension":  # what %load_ext functorch_core asks for
         from .shim import load_ipython_extension
 
