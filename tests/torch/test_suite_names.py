@@ -2,7 +2,7 @@
 
 import importlib
 
-from tests.nn.both import agree
+from tests.nn.both import agree, failing
 
 OUTS = {
     "max": (1, "values indices", "float32 int64"),
@@ -66,5 +66,90 @@ def test_a_tracker_of_modules_knows_when_a_backward_pass_runs():
                 net(t.ones(1, 2, requires_grad=True)).sum().backward()
                 seen.append(tracker.is_bw)
         return seen, tracker.is_bw
+
+    agree(program)
+
+
+def test_metadata_of_tensors():
+    def program(t):
+        x = t.tensor([0.5])
+        expected = [
+            ([1], [1], t.float),
+            (None, None, None),
+            (None, None, t.int32),
+            (None, [3], t.float),
+            ([3], [1], None),
+        ]
+        return [failing(t._assert_tensor_metadata, x, *args) for args in expected]
+
+    agree(program)
+
+
+def test_devices_by_names_that_are_none():
+    def program(t):
+        names = ["cpu1", "", "not a", "cpu:a", "foo", "c_d", "cpu:-1", "cuda:01", ":1", "cuda:", "cpu:0", "cuda:12"]
+        autocasts = [failing(t.autocast, name) for name in ("not a real device", "foo")]
+        return [failing(lambda name=name: str(t.device(name))) for name in names], autocasts
+
+    agree(program)
+
+
+def test_padding_by_the_names_of_kernels():
+    def program(t):
+        x, nn, out = t.arange(24.0).reshape(1, 2, 3, 4), t._C._nn, t.empty(0)
+        nn.reflection_pad1d(x[0], (1, 2), out=out)
+        made = [
+            nn.reflection_pad1d(x[0], (1, 2)),
+            nn.replication_pad1d(x[0], [1, 0]),
+            nn.replication_pad2d(x, (1, 1, 0, 2)),
+        ]
+        made += [
+            nn.reflection_pad2d(x, [1, 1, 2, 0]),
+            nn.reflection_pad3d(x, (1,) * 6),
+            nn.replication_pad3d(x, (1,) * 6),
+        ]
+        return made, out, failing(nn.reflection_pad2d, x, (1, 1))[0]
+
+    agree(program)
+
+
+def test_margin_ranking_loss_broadcasts_below_nn_functional():
+    def program(t):
+        a, b, y = t.arange(6.0).reshape(2, 3), t.tensor([1.0, 2.0, 5.0]), t.tensor([1.0, -1.0, 1.0])
+        losses = t.margin_ranking_loss(a, b, y), t.margin_ranking_loss(a, b, y, 1.0, 1)
+        return losses, failing(t.nn.functional.margin_ranking_loss, a, b, y)
+
+    agree(program)
+
+
+def test_references_by_hash():
+    class Named:
+        def __init__(self, name):
+            self.name = name
+
+        def __eq__(self, other):
+            return self.name == other.name
+
+        def __hash__(self):
+            return hash(self.name)
+
+    def program(t):
+        ref = importlib.import_module(f"{t.__name__}.utils.weak")._WeakHashRef
+        a, b, c = (Named(name) for name in ("a", "a", "c"))
+        kept = ref(a)
+        before = ref(a) == ref(b), ref(a) == ref(c), hash(ref(a)) == hash(ref(b)), ref(a)() is a
+        number = hash(kept)
+        del a
+        return before, hash(kept) == number, kept == ref(b), kept() is None
+
+    agree(program)
+
+
+def test_waiting_and_exporting():
+    def program(t):
+        monitor, onnx = (importlib.import_module(f"{t.__name__}.{name}") for name in ("monitor", "onnx"))
+        with monitor._WaitCounter("a").guard():
+            pass
+        return onnx.producer_name, isinstance(onnx.producer_version, str)
 
     agree(program)

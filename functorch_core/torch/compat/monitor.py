@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import enum
 import threading
@@ -116,6 +117,22 @@ def log_event(event: Event) -> None:
         raise TypeError(f"log_event: expected a torch.monitor.Event, got {type(event).__name__}")
     for callback in list(_handlers.values()):
         callback(event)
+
+
+class _WaitCounter:
+    """Where waiting is counted, of which nothing is told: a name and a context.
+
+    >>> from torch.monitor import _WaitCounter
+    >>> with _WaitCounter("loading").guard():
+    ...     pass
+    """
+
+    def __init__(self, key: str):
+        self.key = key
+
+    def guard(self) -> contextlib.AbstractContextManager:
+        """Context: a time of waiting."""
+        return contextlib.nullcontext()
 
 
 class Stat:

@@ -122,9 +122,7 @@ def check_kind(kind) -> str:
     """
     if not isinstance(kind, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(kind)}`")
-    if kind not in KINDS and kind != "meta":
-        raise RuntimeError(f"Expected one of {', '.join(KINDS)} device type at start of device string: {kind}")
-    return kind
+    return kind if kind in KINDS else _types.device(kind).type
 
 
 def is_autocast_available(device_type: str) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..dispatch.devices import resolve
 from ..dispatch.op import composite
 from ..levels.levels import whole_batch
 from ..tensors.base import Tensor, from_array
+from ..tensors.types import scalar_name
 
 
 @composite(method=False)
@@ -118,6 +120,22 @@ def _assert_async(input, assert_msg=None):
         raise TypeError(f"_assert_async(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if not input.is_meta and not bool(input):
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+@composite(method=False)
+def _assert_tensor_metadata(a, size=None, stride=None, dtype=None, *, device=None, layout=None):
+    """RuntimeError unless a tensor is as it should be, in what is given."""
+    found = {"sizes": (size, list(a.shape)), "strides": (stride, list(a.stride()) if stride is not None else None)}
+    for what, (expected, its) in found.items():
+        if expected is not None and list(expected) != its:
+            raise RuntimeError(f"Tensor {what} mismatch! Expected: {list(expected)}, Got: {its}")
+    if dtype is not None and dtype is not a.dtype:
+        names = scalar_name(dtype.numpy), str(a.dtype).removeprefix("torch.").replace("float32", "float")
+        raise RuntimeError("Tensor dtype mismatch! Expected: {}, Got: {}".format(*names))
+    if device is not None and resolve(device) != a.device:
+        raise RuntimeError(f"Tensor device mismatch! Expected: {device}, Got: {a.device}")
+    if layout is not None and layout is not a.layout:
+        raise RuntimeError(f"Tensor layout mismatch! Expected: {layout}, Got: {a.layout}")
 
 
 @composite(method=False)

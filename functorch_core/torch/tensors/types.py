@@ -291,12 +291,16 @@ class device:
             if type < 0:
                 raise RuntimeError("Device index must not be negative")
             type, index = "cuda", type
+        elif not type:
+            raise RuntimeError("Device string must not be empty")
         elif ":" in type:
             type, _, number = type.partition(":")
-            if not number.isdecimal() or not number.isascii():
+            if not type or not number.isdecimal() or not number.isascii() or number != str(int(number)):
                 raise RuntimeError(f"Invalid device string: '{type}:{number}'")
             index = int(number)
         if type not in self.KINDS:
+            if not (type.replace("_", "").isalpha() and type.isascii()):
+                raise RuntimeError(f"Invalid device string: '{type}'")
             raise RuntimeError(f"Expected one of {self.NAMED} device type at start of device string: {type}")
         self.type, self.index = type, index
 

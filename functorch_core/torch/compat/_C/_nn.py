@@ -23,6 +23,21 @@ def __getattr__(name: str):
     return _missing_or_error(name) if found is None else found
 
 
+# ---- padding by the names of PyTorch's kernels -----------------------------------------------------
+
+
+def _padded(mode: str, n: int, input, padding, *, out=None):
+    """The last n dimensions padded by 2 n numbers."""
+    if len(padding) != 2 * n:
+        raise RuntimeError(f"padding size is expected to be {2 * n}, but got: {len(padding)}")
+    return write_out(f"{mode}_pad{n}d", out, functional.pad(input, tuple(padding), mode))
+
+
+for _n in (1, 2, 3):
+    globals()[f"reflection_pad{_n}d"] = functools.partial(_padded, "reflect", _n)
+    globals()[f"replication_pad{_n}d"] = functools.partial(_padded, "replicate", _n)
+
+
 # ---- resizing by the names of PyTorch's kernels ----------------------------------------------------
 
 

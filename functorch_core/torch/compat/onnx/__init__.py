@@ -5,8 +5,10 @@ from __future__ import annotations
 import enum
 
 from ... import _missing
+from ..version import __version__ as _version
 
 __getattr__ = _missing.getter(__name__)
+producer_name, producer_version = "pytorch", _version
 
 
 class TrainingMode(enum.IntEnum):

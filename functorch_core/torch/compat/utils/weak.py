@@ -43,6 +43,28 @@ class WeakIdRef(weakref.ref):
         return a is b if a is not None and b is not None else self is other
 
 
+class _WeakHashRef(weakref.ref):
+    """A weak reference with the object's own hash and equality; the hash is kept when the object is gone.
+
+    >>> from torch.utils.weak import _WeakHashRef
+    >>> _WeakHashRef(torch.float32) == _WeakHashRef(torch.float)
+    True
+    """
+
+    __slots__ = ("_hash",)
+
+    def __init__(self, key, callback=None):
+        self._hash = hash(key)
+        super().__init__(key, callback)
+
+    def __hash__(self):
+        return self._hash
+
+    def __eq__(self, other):
+        a, b = self(), other()
+        return a == b if a is not None and b is not None else self is other
+
+
 class WeakIdKeyDictionary(MutableMapping):
     """A dict of weakly referenced keys, told by identity.
 

@@ -66,7 +66,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=0):
     >>> torch.margin_ranking_loss(a, b, torch.ones(2), 0.0, 0)
     tensor([1., 0.])
     """
-    return nn_ranking.margin_ranking_loss(input1, input2, target, margin, reduction=_name(reduction))
+    return nn_ranking.margin_ranking(input1, input2, target, margin, _name(reduction))
 
 
 @composite(method=False)

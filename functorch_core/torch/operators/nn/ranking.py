@@ -256,6 +256,11 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
             f"sizes: input1: {input1.size()}, input2: {input2.size()}, target: "
             f"{target.size()} "
         )
+    return margin_ranking(input1, input2, target, margin, reduction)
+
+
+def margin_ranking(input1, input2, target, margin, reduction: str):
+    """The loss of operands that are broadcast."""
     return _margin_ranking(input1, input2, target, margin, reduction)
 
 
