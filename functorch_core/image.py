@@ -91,7 +91,9 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
     if method not in KERNELS:
         raise ValueError("scale_and_translate does not take 'nearest', which fc.image.resize does")
     if len(shape) != image.ndim:
-        raise ValueError(f"scale_and_translate: the image has {image.ndim} dimensions, shape={tuple(shape)} {len(shape)}")
+        raise ValueError(
+            f"scale_and_translate: the image has {image.ndim} dimensions, shape={tuple(shape)} {len(shape)}"
+        )
     image = image if fc.isdtype(image.dtype, "real floating") else fc.astype(image, fc.float32)
     scale, translation = (fc.broadcast_to(fc.asarray(x), (len(spatial_dims),)) for x in (scale, translation))
     for i, d in enumerate(spatial_dims):
@@ -107,7 +109,7 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
 def resize(image, shape, method, antialias=True):
     """The image in a shape; dimensions whose size stays are left alone.
 
-    method: "nearest", "linear", "cubic", "lanczos3", "lanczos5", or a ResizeMethod. Integers come back rounded.
+    method: "nearest", "linear", "cubic", "lanczos3", "lanczos5", or a ResizeMethod. Integers come back as floats, but by "nearest".
 
     >>> import functorch_core as fc
     >>> fc.image.resize(fc.asarray([[0., 1.]]), (1, 4), "linear")
@@ -122,12 +124,13 @@ def resize(image, shape, method, antialias=True):
             n, m = image.shape[d], shape[d]
             image = fc.take(image, fc.asarray((np.arange(m) + 0.5) * n // m, dtype=fc.int64), axis=d)
         return image
-    exact = fc.isdtype(image.dtype, "real floating")
-    out = image if exact else fc.astype(image, fc.float32)
+    out = image if fc.isdtype(image.dtype, "real floating") else fc.astype(image, fc.float32)
     if dims:
         scale = fc.asarray([shape[d] / image.shape[d] for d in dims], dtype=out.dtype)
-        out = scale_and_translate(out, shape, tuple(dims), scale, fc.zeros(len(dims), dtype=out.dtype), method, antialias)
-    return out if exact else fc.astype(fc.round(out), image.dtype)
+        out = scale_and_translate(
+            out, shape, tuple(dims), scale, fc.zeros(len(dims), dtype=out.dtype), method, antialias
+        )
+    return out
 
 
 __getattr__ = missing_name("image", {})

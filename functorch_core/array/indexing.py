@@ -98,7 +98,14 @@ class AtIndex:
         Array([2., 0.], dtype=float32)
         """
         try:
-            return wrap(ops.read(as_value(self.array), unwrapped(self.index), mode=getattr(mode, "value", mode), fill_value=fill_value))
+            return wrap(
+                ops.read(
+                    as_value(self.array),
+                    unwrapped(self.index),
+                    mode=getattr(mode, "value", mode),
+                    fill_value=fill_value,
+                )
+            )
         except MISTAKES as error:
             raise self._explained(error, "get", mode=mode, fill_value=fill_value)
 
