@@ -126,10 +126,21 @@ _ENVIRONMENT = frozenset(
     local_device_count local_devices log_compiles make_jaxpr named_call named_scope numpy_dtype_promotion
     numpy_rank_promotion print_environment_info process_count process_index threefry_partitionable typeof""".split()
 )
+_SETTINGS = frozenset(
+    """allow_f16_reductions array_garbage_collection_guard debug_key_reuse enable_checks host_count host_id host_ids
+    jax2tf_associative_scan_reductions legacy_prng_key make_array_from_process_local_data no_execution no_tracing
+    process_indices reshard set_mesh softmax_custom_jvp thread_guard transfer_guard transfer_guard_device_to_device
+    transfer_guard_device_to_host transfer_guard_host_to_device""".split()
+)
+_ELSEWHERE = {"Shard": "sharding", **dict.fromkeys("Ref empty_ref free_ref freeze new_ref".split(), "refs")}
 _INSTEAD = {
-    "pmap smap": "fc.shard_map(f, mesh=mesh, in_specs=fc.P('x'), out_specs=fc.P('x')) maps over devices.",
-    "set_mesh reshard": "with mesh: gives PartitionSpecs their mesh; fc.device_put(x, sharding) moves an array.",
-    "Ref new_ref freeze": "Arrays are immutable: carry the value through the loop.",
+    "pmap": "JAX calls it the old way: fc.shard_map(f, mesh=mesh, in_specs=fc.P('x'), out_specs=fc.P('x')).",
+    "smap": "fc.shard_map(f, mesh=mesh, in_specs=fc.P('x'), out_specs=fc.P('x')) maps over several devices.",
+    "ad": "It holds JAX's tracers of derivatives; a rule for derivatives is fc.custom_jvp or fc.custom_vjp.",
+    "auto_pcast": "It is about types of explicit sharding over several devices; here all axes are automatic.",
+    "remove_size_one_mesh_axis_from_type": "Types say nothing of meshes of several devices: all axes are automatic.",
+    "memory": "Arrays live in the memory of their device: fc.device_put(x, device) moves one.",
+    "make_user_context": "What a function of fc.jit depends on is passed to it, static if it is no array.",
     "key": "Keys are fc.random.key(seed).",
     "nn": "jax.nn's functions are in functorch_core.jnn; functorch_core.nn is PyTorch's.",
 }
@@ -140,6 +151,10 @@ def __getattr__(name: str):
         return _import_module(f"{__name__}.{name}")
     if name in _ENVIRONMENT:
         return getattr(_import_module(f"{__name__}.array.environment"), name)
+    if name in _SETTINGS:
+        return getattr(_import_module(f"{__name__}.array.settings"), name)
+    if name in _ELSEWHERE:
+        return getattr(_import_module(f"{__name__}.array.{_ELSEWHERE[name]}"), name)
     if name == "load_ipython_extension":  # what %load_ext functorch_core asks for
         from .shim import load_ipython_extension
 
@@ -149,7 +164,7 @@ def __getattr__(name: str):
 
 
 def __dir__():
-    return sorted({*globals(), *_LAZY, *_ENVIRONMENT})
+    return sorted({*globals(), *_LAZY, *_ENVIRONMENT, *_SETTINGS, *_ELSEWHERE})
 
 
 del _waiting

@@ -21,16 +21,19 @@ TracerBoolConversionError = ConcretizationError
 TracerIntegerConversionError = ConcretizationError
 UnexpectedTracerError = LeakError
 
-__getattr__ = missing_name(
-    "errors",
-    {
-        "KeyReuseError": "Nothing watches whether a key is used twice.",
-        "InconclusiveDimensionOperation": "Shapes are known numbers.",
-    },
-)
+
+class KeyReuseError(RuntimeError):
+    """Never raised: nothing watches whether a key is used twice."""
+
+
+class InconclusiveDimensionOperation(Exception):  # noqa: N818  the name is JAX's
+    """Never raised: shapes are known numbers, so that every comparison of sizes is decided."""
+
+
+__getattr__ = missing_name("errors", {})
 
 __all__ = [
-    "ConcretizationTypeError", "JAXIndexError", "JAXTypeError", "JaxRuntimeError", "JaxprTypeError",
-    "NonConcreteBooleanIndexError", "TracerArrayConversionError", "TracerBoolConversionError",
-    "TracerIntegerConversionError", "UnexpectedTracerError",
+    "ConcretizationTypeError", "InconclusiveDimensionOperation", "JAXIndexError", "JAXTypeError", "JaxRuntimeError",
+    "JaxprTypeError", "KeyReuseError", "NonConcreteBooleanIndexError", "TracerArrayConversionError",
+    "TracerBoolConversionError", "TracerIntegerConversionError", "UnexpectedTracerError",
 ]  # fmt: skip

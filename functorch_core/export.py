@@ -20,9 +20,10 @@ import functorch_core as fc
 from . import xla
 from .array import saving
 from .array.array import wrap
+from .array.compose import missing_name
 from .array.jit import Jitted, Lowered, listed
 from .array.saving import kind_data, kind_of_data, packed, structure_of, tree_data, unpacked
-from .array.tracing import arguments, numbers_as, refuse, shown_tree
+from .array.tracing import arguments, numbers_as, shown_tree
 from .core import tree
 from .core.explain import explaining
 from .core.graph import Graph, subgraphs
@@ -216,7 +217,9 @@ def export(fun_jit: Callable, *, platforms: Sequence[str] | None = None, disable
     >>> export.deserialize(exported.serialize()).call(fc.zeros(2))
     Array([0., 0.], dtype=float32)
     """
-    refuse("export", "All that is checked is that the module is StableHLO.", disabled_checks=disabled_checks or None)
+    for check in disabled_checks:
+        if not isinstance(check, DisabledSafetyCheck):
+            raise TypeError(f"export: disabled_checks are of export.DisabledSafetyCheck, got {check!r:.60}")
     jitted = getattr(fun_jit, "_jitted", None)
     if not isinstance(jitted, Jitted):
         raise ValueError(NOT_JITTED.format(kind=getattr(fun_jit, "__name__", type(fun_jit).__name__)))
@@ -322,7 +325,60 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str):
     return nodetype
 
 
+class DisabledSafetyCheck:
+    """A check that export is not to make. None is made but that the module is StableHLO, so that any may be named."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __repr__(self):
+        return f"DisabledSafetyCheck({self._name!r})"
+
+    def __eq__(self, other):
+        return isinstance(other, DisabledSafetyCheck) and self._name == other._name
+
+    def __hash__(self):
+        return hash(self._name)
+
+    @classmethod
+    def platform(cls) -> DisabledSafetyCheck:
+        """That the function is called on a platform it was exported for; a call on another one raises all the same."""
+        return cls("platform")
+
+    @classmethod
+    def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
+        """That a call of a library's function keeps its meaning."""
+        return cls(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """The name of the library's function, if it is about one."""
+        return self._name.removeprefix("custom_call:") if self._name.startswith("custom_call:") else None
+
+
+def is_symbolic_dim(p) -> bool:
+    """Whether a size is a symbol: never, shapes are numbers.
+
+    >>> import functorch_core as fc
+    >>> fc.export.is_symbolic_dim(3)
+    False
+    """
+    return False
+
+
+__getattr__ = missing_name(
+    "export",
+    {
+        "symbolic_shape": "Shapes are numbers: export the function once for each shape, or pad to one.",
+        "symbolic_args_specs": "Shapes are numbers: give fc.ShapeDtypeStruct((3, 4), fc.float32) for each argument.",
+        "SymbolicScope": "Shapes are numbers, and there are no symbols with constraints between them.",
+        "maximum_supported_calling_convention_version": "Files have this library's own format, not JAX's; "
+        "exported.mlir_module_serialized is a portable artifact with StableHLO's version in it.",
+        "minimum_supported_calling_convention_version": "Files have this library's own format, not JAX's; "
+        "deserialize says of a file whether it can be read.",
+    },
+)
+
 __all__ = [
-    "Exported", "default_export_platform", "deserialize", "export", "register_namedtuple_serialization",
-    "register_pytree_node_serialization",
+    "DisabledSafetyCheck", "Exported", "default_export_platform", "deserialize", "export", "is_symbolic_dim",
+    "register_namedtuple_serialization", "register_pytree_node_serialization",
 ]  # fmt: skip

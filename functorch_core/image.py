@@ -109,7 +109,7 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
 def resize(image, shape, method, antialias=True):
     """The image in a shape; dimensions whose size stays are left alone.
 
-    method: "nearest", "linear", "cubic", "lanczos3", "lanczos5", or a ResizeMethod. Integers come back rounded.
+    method: "nearest", "linear", "cubic", "lanczos3", "lanczos5", or a ResizeMethod. Integers give floats, but by "nearest".
 
     >>> import functorch_core as fc
     >>> fc.image.resize(fc.asarray([[0., 1.]]), (1, 4), "linear")
@@ -124,14 +124,13 @@ def resize(image, shape, method, antialias=True):
             n, m = image.shape[d], shape[d]
             image = fc.take(image, fc.asarray((np.arange(m) + 0.5) * n // m, dtype=fc.int64), axis=d)
         return image
-    exact = fc.isdtype(image.dtype, "real floating")
-    out = image if exact else fc.astype(image, fc.float32)
+    out = image if fc.isdtype(image.dtype, "real floating") else fc.astype(image, fc.float32)
     if dims:
         scale = fc.asarray([shape[d] / image.shape[d] for d in dims], dtype=out.dtype)
         out = scale_and_translate(
             out, shape, tuple(dims), scale, fc.zeros(len(dims), dtype=out.dtype), method, antialias
         )
-    return out if exact else fc.astype(fc.round(out), image.dtype)
+    return out
 
 
 __getattr__ = missing_name("image", {})

@@ -12,6 +12,7 @@ from . import engine, xla
 from .array.compose import missing_name
 from .core.explain import explaining
 from .xla import profiling
+from .xla.profiling import ProfileData, ProfileEvent, ProfileOptions, ProfilePlane
 
 RUNNING = "a profile is being made already, for {folder}; there is one at a time"
 NOT_RUNNING = "no profile is being made: fc.profiler.start_trace(folder), or `with fc.profiler.trace(folder):`"
@@ -25,7 +26,9 @@ _server = None
 def start_trace(
     log_dir, create_perfetto_link: bool = False, create_perfetto_trace: bool = False, profiler_options=None
 ):
-    """Begin a profile, which stop_trace writes to a folder: `tensorboard --logdir` shows it.
+    """Begin a profile, which stop_trace writes to a folder: `tensorboard --logdir` shows it, ProfileData reads it.
+
+    profiler_options: ProfileOptions, which say what is recorded.
 
     create_perfetto_link and create_perfetto_trace are JAX's; TensorBoard's trace viewer shows the same.
     """
@@ -34,7 +37,7 @@ def start_trace(
         if _running is not None:
             raise RuntimeError(RUNNING.format(folder=_running[1]))
         engine.flush("a profile begins")
-        _running = profiling.Session(), os.fspath(log_dir)
+        _running = profiling.Session(profiler_options), os.fspath(log_dir)
 
 
 @explaining
@@ -146,14 +149,11 @@ def stop_server():
 
 
 __getattr__ = missing_name(
-    "profiler",
-    {
-        "ProfileData ProfileEvent ProfilePlane ProfileOptions": "TensorBoard and xprof read what trace writes.",
-        "register_subprocess": "Each process makes its own profile.",
-    },
+    "profiler", {"register_subprocess": "It belongs to several processes: each makes its own profile."}
 )
 
 __all__ = [
+    "ProfileData", "ProfileEvent", "ProfileOptions", "ProfilePlane",
     "StepTraceAnnotation", "TraceAnnotation", "annotate_function", "device_memory_profile",
     "save_device_memory_profile", "start_server", "start_trace", "stop_server", "stop_trace", "trace",
 ]  # fmt: skip

@@ -40,6 +40,7 @@ from .core.tree import reduce_associative as tree_reduce_associative
 from .core.tree import structure as tree_structure
 from .core.tree import transpose as tree_transpose
 from .core.tree import unflatten as tree_unflatten
+from .xla.pytree import registry as default_registry
 
 KeyEntry: TypeAlias = DictKey | SequenceKey | GetAttrKey | FlattenedIndexKey  # a part of a path
 
@@ -53,6 +54,7 @@ __all__ = [
     "PyTreeDef",
     "SequenceKey",
     "all_leaves",
+    "default_registry",
     "flatten_one_level",
     "flatten_one_level_with_keys",
     "is_tree_node",

@@ -393,7 +393,20 @@ BOTH_CALLS = """debug.{name}: options stand in the call without the {what}, or i
     fc.debug.{name}(ordered=True)(...)   or   fc.debug.{name}(..., ordered=True)"""
 
 
-class debug:
+class _Namespace(type):
+    """The class of debug, which is a namespace: a name that it has not says what to use."""
+
+    def __getattr__(cls, name: str):
+        raise AttributeError(f"fc.debug has no {name!r}. {NOT_IN_DEBUG.get(name, 'It has callback and print.')}")
+
+
+NOT_IN_DEBUG = {
+    "DebugEffect": "It marks calls in JAX's graphs; here their primitive says so: node.primitive.effect.",
+    "OrderedDebugEffect": "It marks ordered calls in JAX's graphs: fc.debug.print(..., ordered=True) makes one.",
+}
+
+
+class debug(metaclass=_Namespace):
     """Looking into a traced function: fc.debug.print, fc.debug.callback; and at how arrays lie on devices.
 
     >>> def f(x):

@@ -38,16 +38,41 @@ from functorch_core import (
     swish,
     tanh,
 )
+from functorch_core import einsum as _einsum
+from functorch_core import repeat as _repeat
 
+from ..array.compose import composed as _composed
 from ..array.compose import missing_name as _missing_name
 from . import initializers
 
 __getattr__ = _missing_name(
     "jnn",
     {
-        "scaled_matmul scaled_dot_general get_scaled_dot_general_config": "Products of block-scaled narrow floats are "
-        "not there: convert, multiply by the scales, then fc.matmul.",
+        "scaled_dot_general": "It quantises its operands on the way: do so by hand, then jnn.scaled_matmul or "
+        "fc.lax.scaled_dot.",
+        "get_scaled_dot_general_config": "It describes how scaled_dot_general quantises, for cuDNN; scales are "
+        "given to jnn.scaled_matmul.",
         "normalize": "Use jnn.standardize.",
         "Module Linear Conv2d": "Modules are in functorch_core.nn, as PyTorch has them.",
     },
 )
+
+
+@_composed("lhs rhs lhs_scales rhs_scales", space="fc.jnn")
+def scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=None):
+    """lhs [B, M, K] times rhs [B, N, K], each times its scales, of which one is for K / (its last size) elements.
+
+    >>> import functorch_core as fc
+    >>> from functorch_core import jnn
+    >>> jnn.scaled_matmul(fc.ones((1, 1, 4)), fc.ones((1, 1, 4)), fc.asarray([[[1., 3.]]]), fc.ones((1, 1, 1)))
+    Array([[[8.]]], dtype=float32)
+    """
+
+    def scaled(x, scales):
+        if x.shape[-1] % scales.shape[-1]:
+            raise ValueError(f"scaled_matmul: {scales.shape[-1]} scales do not divide {x.shape[-1]} elements")
+        x, scales = x.astype("float32"), scales.astype("float32")
+        return x * _repeat(scales, x.shape[-1] // scales.shape[-1], axis=-1)
+
+    out = _einsum("bmk,bnk->bmn", scaled(lhs, lhs_scales), scaled(rhs, rhs_scales))
+    return out if preferred_element_type is None else out.astype(preferred_element_type)

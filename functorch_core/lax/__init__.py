@@ -7,10 +7,10 @@ from .control import *
 from .convolution import *
 from .elementwise import *
 from .indexing import *
+from .products import *
 from .reductions import *
 from .shapes import *
 
-_SHARDING = "Programs run on one device; leave it out."
 _PRIMITIVE = "Primitives are in functorch_core.primitives; graphs (fc.make_graph) show their names."
 
 
@@ -23,13 +23,10 @@ def __getattr__(name: str):
 _missing = _missing_name(
     "lax",
     {
-        "pcast with_sharding_constraint ragged_all_to_all psend precv": _SHARDING,
-        "AccuracyMode Tolerance DotAlgorithm DotAlgorithmPreset PrecisionLike": "Products and functions are computed "
-        "in the operands' dtype.",
-        "ragged_dot_general RaggedDotDimensionNumbers": "Use lax.ragged_dot.",
-        "scaled_dot": "Multiply by the scales, then lax.dot_general.",
-        "rng_uniform": "Use fc.random.uniform, which takes a key.",
-        "stage": "Graphs are staged by fc.jit.",
+        "pcast": "It is about types of explicit sharding over several devices; axes are automatic: leave it out.",
+        "psend": "It sends between several devices: lax.ppermute, inside of fc.shard_map, sends and receives.",
+        "precv": "It receives from another of several devices: lax.ppermute, inside of fc.shard_map.",
+        "ragged_all_to_all": "It exchanges rows between several devices: lax.all_to_all of padded blocks.",
         "infeed outfeed": "Use fc.pure_callback.",
         "tie_in": "Leave it out: operations run in the order of the program.",
     },

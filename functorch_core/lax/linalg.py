@@ -18,6 +18,22 @@ function = functools.partial(composed, space="fc.lax.linalg")
 SUBSET = "{name}: subset_by_index is not supported\n    Take part of all of them: w[..., i:j]."
 
 
+class EigImplementation(enum.Enum):
+    """JAX's routines of eig; here it is LAPACK's, whichever is named."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+class EighImplementation(enum.Enum):
+    """JAX's algorithms of eigh; here it is LAPACK's or the device's own, whichever is named."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
 class SvdAlgorithm(enum.Enum):
     """JAX's algorithms of svd; here it is LAPACK's or the device's own."""
 
@@ -398,13 +414,10 @@ def _polar(x):
     return u @ vh, (h + fc.conj(fc.matrix_transpose(h))) / 2
 
 
-__getattr__ = missing_name(
-    "lax.linalg",
-    {"EigImplementation EighImplementation": "The routines are LAPACK's, or the device's own: leave it out."},
-)
+__getattr__ = missing_name("lax.linalg", {})
 
 __all__ = [
-    "SvdAlgorithm", "cholesky", "cholesky_update", "eig", "eigh", "geqrf", "hessenberg", "householder_product",
-    "lu", "lu_pivots_to_permutation", "ormqr", "qdwh", "qr", "schur", "svd", "symmetric_product",
-    "triangular_solve", "tridiagonal", "tridiagonal_solve",
+    "EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_update", "eig", "eigh",
+    "geqrf", "hessenberg", "householder_product", "lu", "lu_pivots_to_permutation", "ormqr", "qdwh", "qr", "schur",
+    "svd", "symmetric_product", "triangular_solve", "tridiagonal", "tridiagonal_solve",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 Here are the files that declare some.
 """
 
-from importlib import import_module
+from importlib import import_module as _import_module
 
 from . import (
     counts,
@@ -27,5 +27,5 @@ from . import (
 
 def __getattr__(name: str):
     if name.startswith("segment_"):  # jax.ops has these, and nothing else
-        return getattr(import_module("functorch_core.segments"), name)
+        return getattr(_import_module("functorch_core.segments"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from jaxlib import _profiler
+from jaxlib._profile_data import ProfileData, ProfileEvent, ProfilePlane  # noqa: F401  what profiles are read as
 
 Annotation = _profiler.TraceMe
+ProfileOptions: Any = _profiler.ProfileOptions
 
 
 class Session:
     """A running profile; there is one at a time."""
 
-    def __init__(self) -> None:
-        self._session: Any = _profiler.ProfilerSession()
+    def __init__(self, options: Any = None) -> None:
+        self._session: Any = _profiler.ProfilerSession(*([] if options is None else [options]))
 
     def stop(self, folder: str) -> None:
         """End it and write it to a folder, as TensorBoard reads it."""

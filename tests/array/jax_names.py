@@ -29,29 +29,11 @@ OURS = {
     "jax.nn.initializers": "functorch_core.jnn.initializers",
 }
 
-# What needs several devices or processes, or is a switch of JAX's own machinery.
-ELSEWHERE = {
-    "jax": """Ref Shard ad allow_f16_reductions array_garbage_collection_guard auto_pcast empty_ref
-        free_ref freeze new_ref jax2tf_associative_scan_reductions host_count host_id host_ids
-        make_array_from_process_local_data make_user_context memory pmap process_indices
-        remove_size_one_mesh_axis_from_type reshard set_mesh smap softmax_custom_jvp thread_guard transfer_guard
-        transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device no_execution
-        no_tracing legacy_prng_key debug_key_reuse enable_checks""",
-    "jax.lax": """AccuracyMode DotAlgorithm DotAlgorithmPreset RaggedDotDimensionNumbers Tolerance PrecisionLike pcast
-        precv psend ragged_all_to_all ragged_dot_general scaled_dot stage
-        rng_uniform""",
-    "jax.lax.linalg": "EigImplementation EighImplementation",
-    "jax.nn": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
-    "jax.tree_util": "default_registry",
-    "jax.debug": "DebugEffect OrderedDebugEffect",
-    "jax.numpy": """float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz int1 int2 int4
-        uint1 uint2 uint4""",
-    "jax.export": """DisabledSafetyCheck SymbolicScope is_symbolic_dim symbolic_args_specs symbolic_shape
-        maximum_supported_calling_convention_version minimum_supported_calling_convention_version""",
-    "jax.profiler": "ProfileData ProfileEvent ProfileOptions ProfilePlane register_subprocess",
-    "jax.experimental.serialize_executable": "Sequence",
-    "jax.experimental": "EArray cur_qdd primal_tangent_dtype",
-    "jax.errors": "InconclusiveDimensionOperation KeyReuseError",
+# Names that count for nothing, as JAX deprecates them or several devices are needed: explicit sharding, sending.
+NOT_COUNTED = {
+    "jax": "pmap smap auto_pcast remove_size_one_mesh_axis_from_type",
+    "jax.lax": "pcast psend precv ragged_all_to_all",
+    "jax.profiler": "register_subprocess",
 }
 
 
@@ -78,7 +60,8 @@ def _is_public(module, name: str) -> bool:
         value = getattr(module, name)
     except Exception:  # deprecated: the warning is an error here
         return False
-    return not isinstance(value, types.ModuleType)
+    borrowed = getattr(value, "__module__", "") in ("collections.abc", "typing")  # what a file imports, without __all__
+    return not isinstance(value, types.ModuleType) and not borrowed
 
 
 def listed() -> dict[str, list[str]]:
@@ -108,29 +91,41 @@ def missing(module: str, names: list[str]) -> list[str]:
     return [n for n in names if not hasattr(here, n)]
 
 
+def reason(module: str, name: str) -> str:
+    """What the error says of a missing name: why it is not here, or what to use instead."""
+    try:
+        getattr(ours(module), name)
+    except AttributeError as error:
+        return str(error).partition(f"{name!r}. ")[2]
+    raise AssertionError(f"{module}.{name} is there")
+
+
 def table() -> list[tuple[str, int, int, list[str], list[str]]]:
-    """(module, present, public, missing, missing and not meant to be here), the stats summed up."""
+    """(module, present, public but for what counts for nothing, missing of these, the others), the stats summed up."""
     rows, stats = [], [0, 0, []]
     for module, names in listed().items():
         gone = missing(module, names)
         if module.startswith("jax.scipy.stats."):
             stats = [stats[0] + len(names) - len(gone), stats[1] + len(names), stats[2] + gone]
             continue
-        meant = [n for n in gone if n in ELSEWHERE.get(module, "").split()]
-        rows.append((module, len(names) - len(gone), len(names), [n for n in gone if n not in meant], meant))
+        aside = [n for n in gone if n in NOT_COUNTED.get(module, "").split()]
+        counted = len(names) - len(aside)
+        rows.append((module, len(names) - len(gone), counted, [n for n in gone if n not in aside], aside))
     return [*rows, ("jax.scipy.stats.*", stats[0], stats[1], stats[2], [])]
 
 
 def markdown() -> str:
-    """The table of docs/coming_from_jax.md."""
+    """The tables of docs/coming_from_jax.md: the shares, and each missing name with its reason."""
     lines = [
-        "| module of JAX | names here | names there | here | not meant to be here | missing |",
+        "| module of JAX | names here | names there | here | not here | deprecated, or for several devices |",
         "|---|---:|---:|---:|---|---|",
     ]
-    for module, present, public, gone, meant in table():
-        meant_here, missing_here = (", ".join(f"`{n}`" for n in names) for names in (meant, gone))
-        share = f"{100 * present // public} %"
-        lines.append(f"| `{module}` | {present} | {public} | {share} | {meant_here} | {missing_here} |")
+    for module, present, public, gone, aside in table():
+        shown = (", ".join(f"`{n}`" for n in names) for names in (gone, aside))
+        lines.append(f"| `{module}` | {present} | {public} | {100 * present // public} % | {' | '.join(shown)} |")
+    lines += ["", "| name of JAX | why it is not here, what to use instead |", "|---|---|"]
+    for module, _, _, gone, aside in table():
+        lines += [f"| `{module}.{n}` | {reason(module, n)} |" for n in [*gone, *aside]]
     return "\n".join(lines) + "\n"
 
 
