@@ -99,9 +99,9 @@ class NotGiven:
 NOT_GIVEN: Any = NotGiven()
 
 
-def given(x, y, z, rest: tuple) -> tuple:
-    """The arguments of a call whose first three have places of their own."""
-    return (x, y, z, *rest) if z is not NOT_GIVEN else (x, y) if y is not NOT_GIVEN else () if x is NOT_GIVEN else (x,)
+def given(places: tuple, rest: tuple) -> tuple:
+    """The arguments of a call, of which the first ones have places of their own."""
+    return (*places, *rest) if rest else tuple([x for x in places if x is not NOT_GIVEN])
 
 
 class LookedUp:
@@ -111,7 +111,7 @@ class LookedUp:
     runs: Runs
     called: Callable  # what it does otherwise, of arguments and keywords
 
-    def __call__(self, x=NOT_GIVEN, y=NOT_GIVEN, z=NOT_GIVEN, /, *rest, **kwargs):
+    def __call__(self, x=NOT_GIVEN, y=NOT_GIVEN, z=NOT_GIVEN, u=NOT_GIVEN, v=NOT_GIVEN, /, *rest, **kwargs):
         if active.plain and not kwargs:
             made = None
             try:
@@ -123,20 +123,27 @@ class LookedUp:
                     run = self.runs.get((x.__class__, y.__class__))
                     if run is not None:
                         made = run(x, y)
-                elif not rest:
+                elif u is NOT_GIVEN:
                     run = self.runs.get((x.__class__, y.__class__, z.__class__))
                     if run is not None:
                         made = run(x, y, z)
-                else:
-                    args = (x, y, z, *rest)
-                    run = self.runs.get(classes_of(args))
+                elif v is NOT_GIVEN:
+                    run = self.runs.get((x.__class__, y.__class__, z.__class__, u.__class__))
                     if run is not None:
-                        made = run(*args)
+                        made = run(x, y, z, u)
+                elif not rest:
+                    run = self.runs.get((x.__class__, y.__class__, z.__class__, u.__class__, v.__class__))
+                    if run is not None:
+                        made = run(x, y, z, u, v)
+                else:
+                    run = self.runs.get(tuple(map(type, (x, y, z, u, v, *rest))))
+                    if run is not None:
+                        made = run(x, y, z, u, v, *rest)
             except Exception:  # said by the way of all calls
                 pass
             if made is not None:
                 return made
-        args = given(x, y, z, rest)
+        args = given((x, y, z, u, v), rest)
         return self.called(args, kwargs)
 
 

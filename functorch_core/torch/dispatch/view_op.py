@@ -44,14 +44,14 @@ class ViewOp(Composite):
 
         def method(tensor, x=NOT_GIVEN, y=NOT_GIVEN, /, *rest, **kwargs):
             if not active.plain:
-                asked, args = active.overrides, given(tensor, x, y, rest)
+                asked, args = active.overrides, given((tensor, x, y), rest)
                 if asked is not None and asked.applies(method, args, kwargs):
                     return asked.handle(method, args, kwargs)
                 return call(args, kwargs)
             if tensor.__class__ is not Tensor and tensor.__class__ not in PLAIN:
-                return call(given(tensor, x, y, rest), kwargs)
+                return call(given((tensor, x, y), rest), kwargs)
             if kwargs:
-                key = _key(tensor, given(tensor, x, y, rest)[1:], kwargs)
+                key = _key(tensor, given((tensor, x, y), rest)[1:], kwargs)
             elif x is NOT_GIVEN:
                 key = tensor._value.aval
             elif y is NOT_GIVEN and (x.__class__ is int or x.__class__ in TUPLES and set(map(type, x)) == INTS):
@@ -63,7 +63,7 @@ class ViewOp(Composite):
             known = seen.get(key)
             made = None if known is None else see(known, tensor)
             if made is None:
-                made = call(given(tensor, x, y, rest), kwargs)
+                made = call(given((tensor, x, y), rest), kwargs)
                 if key is not None:
                     self.remember(seen, key, tensor, made, (), by_strides)
             return made
