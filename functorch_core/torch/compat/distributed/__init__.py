@@ -79,6 +79,7 @@ __getattr__ = _missing.getter(
     (
         "_functional_collectives",
         "algorithms",
+        "autograd",
         "buckets",
         "checkpoint",
         "collectives",
@@ -86,8 +87,10 @@ __getattr__ = _missing.getter(
         "debug",
         "device_mesh",
         "distributed_c10d",
+        "elastic",
         "fsdp",
         "group",
+        "launcher",
         "mail",
         "nn",
         "optim",

@@ -14,10 +14,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from pathlib import Path
 
+from .elastic.multiprocessing.errors import FILE, ProcessFailure
 from .group import free_port
 
 GRACE = 5.0  # seconds between asking a process to end and ending it
@@ -145,6 +147,8 @@ class Processes:
     def __init__(self, launch: Launch, restarts: int):
         self.launch, self.files = launch, contextlib.ExitStack()
         port = free_port() if launch.chooses_port else launch.port
+        self.folder = self.files.enter_context(tempfile.TemporaryDirectory(prefix="torchrun-"))
+        self.errors: dict[int, str] = {}  # where a function decorated with `record` writes its exception
         self.running = [self._start(k, port, restarts) for k in range(launch.local)]
 
     def _start(self, local: int, port: int, restarts: int) -> subprocess.Popen:
@@ -156,6 +160,7 @@ class Processes:
                 if {args.redirects, args.tee} & {number, "3"}:
                     streams[name] = self._file(folder / f"{name}.log", name, args.tee in (number, "3"))
         environment = self.launch.environment(local, port, restarts)
+        self.errors[local] = environment[FILE] = str(Path(self.folder, f"{local}.json"))
         return subprocess.Popen(self.launch.command(), env=environment, **streams)
 
     def _file(self, path: Path, name: str, shown: bool):
@@ -176,6 +181,12 @@ class Processes:
             if all(s == 0 for s in statuses):
                 return None
             time.sleep(interval)
+
+    def failure(self, local: int, status: int) -> str:
+        """How a process failed, and what it raised, if it told."""
+        found = ProcessFailure(local, self.running[local].pid, status, self.errors[local])
+        how = f"exitcode: {status}" if status > 0 else f"signal: {found.signal_name()}"
+        return f"{how}; {found.message['message']}" if isinstance(found.message, dict) else how
 
     def end(self):
         """End those that still run; none is left behind."""
@@ -206,12 +217,12 @@ def run(args: argparse.Namespace) -> int:
             started = Processes(launch, restarts)
             try:
                 failed = started.wait(args.monitor_interval)
+                how = started.failure(*failed) if failed else ""
             finally:
                 started.end()
             if failed is None:
                 return 0
             local, status = failed
-            how = f"exitcode: {status}" if status > 0 else f"signal: {signal.Signals(-status).name}"
             rank = args.node_rank * launch.local + local
             print(f"torchrun: process {local} (rank {rank}) failed ({how}); the others were ended", file=sys.stderr)
             if restarts == args.max_restarts:
