@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 from .graph import Graph, Node, slot_name
 
-ROW, COLUMN, MARGIN = 34, 190, 12
+ROW, COLUMN, MARGIN = 34, 236, 12
+LETTERS = 32  # that fit into a box
 STYLE = {"input": "#dbeafe", "node": "#ffffff", "output": "#dcfce7"}
 Box: TypeAlias = tuple[int, int, str, str]  # column, row, text, kind
 MAX_ROWS = 200  # a browser shows no more of use
@@ -74,7 +75,7 @@ def _box(column: int, row: int, text: str, kind: str) -> str:
     return (
         f'<g><rect x="{x}" y="{y}" width="{COLUMN - 14}" height="{ROW - 12}" rx="4" '
         f'fill="{STYLE[kind]}" stroke="#64748b"/><text x="{x + 6}" y="{y + 15}">'
-        f"{escape(text[:27])}</text></g>"
+        f"{escape(text if len(text) <= LETTERS else text[: LETTERS - 1] + '…')}</text></g>"
     )
 
 

@@ -143,7 +143,7 @@ def _picture(found: Explanation) -> str:
             h = high * seconds / longest
             y -= h
             parts.append(_box(i * each, y, max(each - 1, 0.5), h, COLOURS[part], f"run {i}: {part} {_time(seconds)}"))
-    legend = f"the last {len(runs)} runs; the longest took {_time(longest)}"
+    legend = f"the last {len(runs)} run{'s' * (len(runs) != 1)}; the longest took {_time(longest)}"
     parts.append(f"<text x='0' y='{60 + high + 16}' font-size='11' fill='currentColor'>{legend}</text>")
     return f"<svg viewBox='0 0 {width} {high + 84}' width='{width}' style='max-width: 100%'>{''.join(parts)}</svg>"
 

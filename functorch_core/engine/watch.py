@@ -75,6 +75,7 @@ class Watch:
         flush("explain() ends")
         self.ended = time.perf_counter()
         self._account(self.ended, self.ended, PROGRAM, 0.0)
+        self.last.pop()  # what Python did after the last run is none
         hooks.compute, settings.watch = self._compute, self.outer
         set_tier(settings.tier)
 

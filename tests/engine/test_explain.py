@@ -128,6 +128,7 @@ def test_it_is_shown_as_text_and_picture():
     (svg,) = xml.fromstring(picture).findall("svg")
     titles = [title.text for title in svg.iter("title")]
     assert any(title.startswith("run 0: NumPy") for title in titles)
+    assert f"the last {why.watch.runs} run" in "".join(svg.itertext())  # no more bars than runs in the text
     assert "times are taken inside of" in str(engine.explain()) and "<svg" not in engine.explain()._repr_html_()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from functorch_core import torch
+from tests.nn.test_docs import torch_is_ours
 
 nn = torch.nn
 TEXT = "{http://www.w3.org/2000/svg}text"
@@ -66,6 +67,11 @@ def test_trees_of_unusual_modules():
             return "mine"
 
     assert Own(2, 2)._repr_html_() is None  # its own text is shown
+    with torch_is_ours():  # where classes say that they are torch's
+        import torch as shimmed
+
+        assert shimmed.nn.Linear.__module__.startswith("torch.")
+        assert "<details" in shimmed.nn.Linear(2, 2)._repr_html_()
 
 
 def test_a_traced_module_is_a_picture():
@@ -81,13 +87,14 @@ def test_a_traced_module_is_a_picture():
 
     traced = fx.symbolic_trace(Net())
     root = ElementTree.fromstring(traced.graph._repr_svg_())
-    assert [t.text for t in root.iter(TEXT)] == "x,y,layer = layer,relu = relu,sum_1 = sum,add = add,output".split(",")
+    boxes = "x,y,layer = layer: Linear,relu = relu,sum_1 = sum,add = add,output"
+    assert [t.text for t in root.iter(TEXT)] == boxes.split(",")
     assert len(list(root.iter("{http://www.w3.org/2000/svg}line"))) == 6
     assert traced.graph._repr_svg_() in traced._repr_html_() and "<details" in traced._repr_html_()
     from functorch_core.torch.fx.passes.shape_prop import ShapeProp
 
     ShapeProp(traced).propagate(torch.ones(4, 3), torch.ones(2))
-    assert "layer = layer [4, 2]" in traced.graph._repr_svg_()
+    assert "layer = layer: Linear [4, 2]" in traced.graph._repr_svg_()
 
 
 # ---- interrupted cells ---------------------------------------------------------------------------

@@ -340,15 +340,20 @@ class Graph:
         lines = [node.format_node() for node in self.nodes]
         return "\n    ".join(["graph():", *lines])
 
+    def _shown(self, node: Node) -> str:
+        """What a node calls; of a submodule its class, too."""
+        name = str(getattr(node.target, "__name__", node.target))
+        if node.op != "call_module" or self.owning_module is None:
+            return name
+        return f"{name}: {type(self.owning_module.get_submodule(node.target)).__name__}"
+
     def _repr_svg_(self) -> str:
         """The picture that notebooks show."""
         picture = Picture()
         for node in list(self.nodes)[:MAX_ROWS]:
             kind = {"placeholder": "input", "get_attr": "input", "output": "output"}.get(node.op, "node")
             shape = getattr(node.meta.get("tensor_meta"), "shape", None)
-            called = (
-                "" if node.op in ("placeholder", "output") else f" = {getattr(node.target, '__name__', node.target)}"
-            )
+            called = "" if node.op in ("placeholder", "output") else f" = {self._shown(node)}"
             text = f"{node.name}{called}{'' if shape is None else f' {list(shape)}'}"
             operands = [x.name for x in node.all_input_nodes]
             picture.add(node.name, text, kind, operands, picture.last_row if kind == "output" else 0)
