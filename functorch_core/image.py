@@ -109,7 +109,8 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
 def resize(image, shape, method, antialias=True):
     """The image in a shape; dimensions whose size stays are left alone.
 
-    method: "nearest", "linear", "cubic", "lanczos3", "lanczos5", or a ResizeMethod. But by "nearest" integers give floats.
+    method: "nearest", which keeps the dtype, "linear", "cubic", "lanczos3", "lanczos5", of which integers are floats, or
+    a ResizeMethod.
 
     >>> import functorch_core as fc
     >>> fc.image.resize(fc.asarray([[0., 1.]]), (1, 4), "linear")
