@@ -47,7 +47,10 @@ def make_tensor(
             f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}"
         )
     drawn = (*shape[:-1], 2 * shape[-1]) if noncontiguous and math.prod(shape) > 1 else shape
-    result = _draw(torch, drawn, dtype, low, high).to(device)
+    where = torch.device(torch.get_default_device() if device is None else device)
+    with torch.device("meta" if where.type == "meta" else "cpu"):  # the numbers are those of the CPU's generator
+        result = _draw(torch, drawn, dtype, low, high)
+    result = result.to(where)
     if exclude_zero:
         result[result == 0] = _smallest(dtype)
     if noncontiguous and math.prod(shape) > 1:

@@ -147,6 +147,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     """
     if training:
         _verify_batch_size(input.size())
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     for name, running in (("running_mean", running_mean), ("running_var", running_var)):
         if running is not None and running._ge is not None and state.enabled:
             raise RuntimeError(NO_DERIVATIVE.format(name=name))

@@ -155,6 +155,7 @@ def _fractional(input: Tensor, samples: Tensor, kernel, places):
     size = a.shape[-n:]
     x = p.reshape(input, shape=(*(a.shape[:2] if a.ndim == n + 2 else (1, a.shape[0])), *size))
     batch, channels = aval_of(x).shape[:2]
+    samples = p.slice_in_dim(samples, start=0, limit=batch, dimension=0)  # there may be more
     flat = None
     shape = (batch, channels, *places, *kernel)
     for i in range(n):
