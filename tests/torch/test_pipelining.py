@@ -6,6 +6,7 @@ Several processes: several_processes/pipelines.py.
 import pytest
 
 from functorch_core import torch
+from functorch_core.torch.compat.distributed.pipelining.split_backward import input_gradients
 
 real = pytest.importorskip("torch")
 real_pipelining = pytest.importorskip("torch.distributed.pipelining")
@@ -53,6 +54,64 @@ def test_orders_of_several_stages(real_group, size, n):
         assert found[0] == found[1], name
 
 
+def flat(order):
+    """A plan of PyTorch's in which what overlaps comes one after the other."""
+    found = {}
+    for rank, actions in order.items():
+        parts = [a.sub_actions or [a] if hasattr(a, "sub_actions") else [a] for a in actions if a is not None]
+        found[rank] = [str(a) for part in parts for a in part]
+    return found
+
+
+@pytest.mark.parametrize("size, n", [(1, 3), (2, 4), (2, 7), (4, 8), (4, 12), (3, 6)])
+@pytest.mark.usefixtures("alone")
+def test_orders_of_zero_bubble_schedules(real_group, size, n):
+    real_group(size)
+    for name in ("ScheduleInterleavedZeroBubble", "ScheduleZBVZeroBubble", "ScheduleDualPipeV"):
+        if name == "ScheduleInterleavedZeroBubble" and n % max(1, n // size):
+            continue
+        found, places = [], (0, size) if "Interleaved" in name else (0, 2 * size - 1)
+        for module, t, group in ((pipelining, torch, ours_of(size)), (real_pipelining, real, None)):
+            stages = [module.PipelineStage(t.nn.Linear(2, 2), i, 2 * size, "cpu", group=group) for i in places]
+            found.append(flat(getattr(module, name)(stages, n).pipeline_order))
+        assert found[0] == found[1], name
+
+
+class Tied(torch.nn.Module):
+    """A weight that is used at both ends, a residual, an output that does not depend on the input, two inputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3), torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, x, y):
+        h = torch.tanh(self.a(x)) * y + x
+        return h @ self.b.weight.t() + self.a(h) @ self.a.weight, self.c * 2 + self.b.bias
+
+
+def test_a_backward_pass_in_two_halves_is_one():
+    torch.manual_seed(0)
+    net = Tied()
+    x, y, fixed = (torch.randn(4, 3, requires_grad=i < 2) for i in range(3))
+    for inputs in ((x, y), (x, fixed), (fixed, fixed)):
+        outputs = net(*inputs)
+        weights = [torch.randn_like(out) for out in outputs]
+        found, left = input_gradients(outputs, weights, inputs)
+        assert all(p.grad is None for p in net.parameters())
+        left.add()
+        of_weights = [p.grad for p in net.parameters()]
+        net.zero_grad()
+        leaves = [*net.parameters(), *[i for i in inputs if i.requires_grad]]
+        wanted = torch.autograd.grad(net(*inputs), leaves, weights)
+        of_inputs = iter(wanted[len(of_weights) :])
+        for grad, i in zip(found, inputs):
+            assert (grad is not None) == i.requires_grad
+            if i.requires_grad:
+                torch.testing.assert_close(grad, next(of_inputs))
+        for grad, w in zip(of_weights, wanted):
+            torch.testing.assert_close(grad, w)
+
+
 def text(error):
     return f"{type(error).__name__}: {error}"
 
@@ -90,9 +149,10 @@ def test_errors_are_pytorchs(real_group):
 @pytest.mark.usefixtures("alone")
 def test_what_is_not_built_says_so():
     stage = pipelining.PipelineStage(torch.nn.Linear(2, 2), 0, 1, "cpu")
-    for name in ("ScheduleInterleavedZeroBubble", "ScheduleZBVZeroBubble", "ScheduleDualPipeV"):
-        with pytest.raises(NotImplementedError, match=name):
-            getattr(pipelining, name)([stage], 2)
+    with pytest.raises(NotImplementedError, match="use_full_backward"):
+        pipelining.schedules.PipelineScheduleMulti([stage], 2, use_full_backward=False)
+    with pytest.raises(ValueError, match="has the stages 0 and 1, got \\[0\\]"):
+        pipelining.ScheduleZBVZeroBubble([stage], 2)
     with pytest.raises(NotImplementedError, match="dw_builder"):
         pipelining.PipelineStage(torch.nn.Linear(2, 2), 0, 1, "cpu", dw_builder=lambda: None)
 

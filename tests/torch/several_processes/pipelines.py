@@ -5,9 +5,12 @@ import torch.distributed as dist
 from torch.distributed.pipelining import (
     PipelineStage,
     Schedule1F1B,
+    ScheduleDualPipeV,
     ScheduleGPipe,
     ScheduleInterleaved1F1B,
+    ScheduleInterleavedZeroBubble,
     ScheduleLoopedBFS,
+    ScheduleZBVZeroBubble,
     SplitPoint,
     pipeline,
 )
@@ -41,15 +44,15 @@ def alone(steps):
     return found
 
 
-def train(schedule, stages, steps):
+def train(schedule, stages, steps, first=rank == 0, last=rank == n - 1):
     """The losses, in the process of the last stage."""
     optimizer = torch.optim.AdamW([p for s in stages for p in s.submod.parameters()], lr=0.02)
     found = []
     for _ in range(steps):
         optimizer.zero_grad()
         losses = []
-        out = schedule.step(*([x] if rank == 0 else []), target=y if rank == n - 1 else None, losses=losses)
-        assert (out is not None) == (rank == n - 1)
+        out = schedule.step(*([x] if first else []), target=y if last else None, losses=losses)
+        assert (out is not None) == last
         optimizer.step()
         if losses:
             assert out.shape == y.shape
@@ -81,5 +84,13 @@ for kind, steps in ((ScheduleInterleaved1F1B, 50), (ScheduleLoopedBFS, 10)):
     cut = network()
     stages = [PipelineStage(cut[i], i, 2 * n, "cpu") for i in (rank, rank + n)]
     same(train(kind(stages, 4, loss_of), stages, steps), wanted[:steps], kind.__name__)
+stages = [PipelineStage(cut[i], i, 2 * n, "cpu") for i, cut in ((i, network()) for i in (rank, rank + n))]
+same(train(ScheduleInterleavedZeroBubble(stages, 4, loss_of), stages, 10), wanted[:10], "InterleavedZeroBubble")
+ends = rank == 0  # the first and the last stage are in one process
+for kind in (ScheduleZBVZeroBubble, ScheduleDualPipeV):
+    cut = network()
+    stages = [PipelineStage(cut[i], i, 2 * n, "cpu") for i in (rank, 2 * n - 1 - rank)]
+    found = train(kind(stages, 4, loss_of), stages, 10, ends, ends)
+    assert len(found) == 10 * ends and all(abs(a - b) < 1e-5 for a, b in zip(found, wanted)), (kind, found)
 print(f"rank {rank} of {n}: all as wanted")
 dist.destroy_process_group()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ....tape.modes import no_grad, state
+from . import zero_bubble
 from .microbatch import merge_chunks, split_args_kwargs_into_chunks
 from .stage import PipelineStage, connect
 
@@ -22,20 +23,19 @@ NO_GRAD = (
     "step() requires gradients to be enabled for backward computation; it should not be used under torch.no_grad() "
     "context. Please call eval() instead."
 )
-NOT_BUILT = (
-    "torch.distributed.pipelining.{name} is not implemented by functorch-core, which computes a backward pass as one; "
-    "ScheduleInterleaved1F1B takes the same stages"
-)
+NOT_SPLIT = "torch.distributed.pipelining.{name}: use_full_backward=False is what ScheduleInterleavedZeroBubble does"
+NO_FSDP = "{name} divides backward passes in two, which those of modules divided by fully_shard cannot be"
+TWO = "{name}: the process of rank {rank} has the stages {rank} and {other}, got {found}"
 PARTS = "{what} gives {found} parts, n_microbatches is {wanted}"
 UNKNOWN = "Unknown schedule name '{name}'. The valid options are {names}"
 NO_SCHEDULE = "{name} is a base: derive a class whose _actions(rank) are the actions of a process"
 
 
 class _Action(NamedTuple):
-    """One part of a batch through one stage, forward or backward."""
+    """One part of a batch through one stage: forward, backward, or backward to the inputs or the weights alone."""
 
     stage_index: int
-    computation_type: str  # F or B
+    computation_type: str  # F, B, I or W
     microbatch_index: int
 
     def __repr__(self):
@@ -123,7 +123,7 @@ class _PipelineSchedule:
     def _go_through(self, actions: list[_Action], args, kwargs, targets, loss_kwargs: dict, trains: bool) -> dict:
         """The losses of the parts, by number."""
         stages = {s.stage_index: s for s in self._stages}
-        left = collections.Counter(a.stage_index for a in actions if a.computation_type == "B")
+        left = collections.Counter(a.stage_index for a in actions if a.computation_type in "BW")
         losses: dict[int, Any] = {}
         for index, kind, k in actions:
             stage = stages[index]
@@ -132,8 +132,12 @@ class _PipelineSchedule:
                 if stage.is_last and self._loss_fn is not None and targets[k] is not None:
                     losses[k] = self._loss_fn(out, targets[k], **loss_kwargs)
             elif trains:
-                left[index] -= 1
-                stage.backward_one_chunk(k, losses.get(k), last_backward=not left[index])
+                left[index] -= kind != "I"
+                last = not left[index]
+                if kind == "W":
+                    stage.backward_weight_one_chunk(k, last_backward=last)
+                else:
+                    stage.backward_one_chunk(k, losses.get(k), full_backward=kind == "B", last_backward=last)
         return losses
 
 
@@ -185,7 +189,7 @@ class PipelineScheduleMulti(_PipelineSchedule):
         backward_requires_autograd: bool = True,
     ):
         if use_full_backward is False:
-            raise NotImplementedError(NOT_BUILT.format(name=f"{type(self).__name__}: use_full_backward=False"))
+            raise NotImplementedError(NOT_SPLIT.format(name=type(self).__name__))
         stages = sorted(stages, key=lambda s: s.stage_index)
         super().__init__(
             stages, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads
@@ -323,18 +327,100 @@ class ScheduleInterleaved1F1B(PipelineScheduleMulti):
         return [_Action(s, kind, k) for parts in rounds for s in stages for k in parts]
 
 
-def _not_built(name: str) -> type[PipelineScheduleMulti]:
-    def refuse(self, *args, **kwargs):
-        raise NotImplementedError(NOT_BUILT.format(name=name))
+class _ZeroBubble(PipelineScheduleMulti):
+    """What schedules do that put the gradients of weights off."""
 
-    doc = "Not implemented: raises NotImplementedError when it is made."
-    names = {"__init__": refuse, "__doc__": doc, "__module__": __name__, "is_missing": True}
-    return type(name, (PipelineScheduleMulti,), names)
+    def __init__(
+        self,
+        stages: list[PipelineStage],
+        n_microbatches: int,
+        loss_fn: Callable | None = None,
+        args_chunk_spec: tuple | None = None,
+        kwargs_chunk_spec: dict | None = None,
+        output_merge_spec=None,
+        scale_grads: bool = True,
+        backward_requires_autograd: bool = True,
+        defer_pp_recv: bool = False,
+    ):
+        super().__init__(
+            stages,
+            n_microbatches,
+            loss_fn,
+            args_chunk_spec,
+            kwargs_chunk_spec,
+            output_merge_spec,
+            scale_grads=scale_grads,
+        )
+        for stage in self._stages:
+            if any(hasattr(m, "_fsdp_group") for m in stage.submod.modules()):
+                raise NotImplementedError(NO_FSDP.format(name=type(self).__name__))
 
 
-ScheduleInterleavedZeroBubble = _not_built("ScheduleInterleavedZeroBubble")
-ScheduleZBVZeroBubble = _not_built("ScheduleZBVZeroBubble")
-ScheduleDualPipeV = _not_built("ScheduleDualPipeV")
+class ScheduleInterleavedZeroBubble(_ZeroBubble, ScheduleInterleaved1F1B):
+    """ScheduleInterleaved1F1B in which the gradients of weights are computed where a process would wait: the ZB1P of Qi
+    et al.: Zero Bubble Pipeline Parallelism (2023).
+
+    >>> from torch.distributed.pipelining import PipelineStage, ScheduleInterleavedZeroBubble
+    >>> layers = [nn.Linear(2, 2) for _ in range(2)]
+    >>> stages = [PipelineStage(layer, i, 2, torch.device("cpu")) for i, layer in enumerate(layers)]
+    >>> schedule = ScheduleInterleavedZeroBubble(stages, n_microbatches=2, loss_fn=F.mse_loss)
+    >>> schedule.step(torch.ones(4, 2), target=torch.zeros(4, 2)).shape
+    torch.Size([4, 2])
+    """
+
+    def _actions(self, rank: int) -> list[_Action]:
+        mine = self._stages_of(rank)
+        ahead = (len(mine) - 1) * self.microbatches_per_round + self.pp_group_size - 1 - rank
+        forward, backward = (self._by_rounds(kind, order) for kind, order in (("F", mine), ("I", mine[::-1])))
+        return [_Action(*step) for step in zero_bubble.interleaved(forward, backward, ahead, rank)]
+
+
+class _VShaped(_ZeroBubble):
+    """Two stages in each process: number `rank`, and the one opposite to it."""
+
+    def __init__(self, stages: list[PipelineStage], n_microbatches: int, *args, **kwargs):
+        super().__init__(stages, n_microbatches, *args, **kwargs)
+        n, rank, found = self.pp_group_size, self.rank, [s.stage_index for s in self._stages]
+        if found != [rank, 2 * n - 1 - rank]:
+            raise ValueError(TWO.format(name=type(self).__name__, found=found, rank=rank, other=2 * n - 1 - rank))
+        for stage in self._stages:
+            stage.rank_of = lambda index, n=n: min(index, 2 * n - 1 - index)
+
+
+class ScheduleZBVZeroBubble(_VShaped):
+    """ZB-V of Qi et al.: Zero Bubble Pipeline Parallelism (2023), section 6. The process of rank r has the stages r and
+    2 n - 1 - r; that of rank 0 gives the input, and has the outputs.
+
+    >>> from torch.distributed.pipelining import PipelineStage, ScheduleZBVZeroBubble
+    >>> stages = [PipelineStage(nn.Linear(2, 2), i, 2, torch.device("cpu")) for i in range(2)]
+    >>> schedule = ScheduleZBVZeroBubble(stages, n_microbatches=2, loss_fn=F.mse_loss)
+    >>> schedule.step(torch.ones(4, 2), target=torch.zeros(4, 2)).shape
+    torch.Size([4, 2])
+    """
+
+    def _actions(self, rank: int) -> list[_Action]:
+        return [_Action(*s) for s in zero_bubble.v_shaped(rank, self.pp_group_size, self._n_microbatches)]
+
+
+class ScheduleDualPipeV(_VShaped):
+    """DualPipe-V of DeepSeek-V3 (2024): stages lie as for ScheduleZBVZeroBubble; at least twice as many parts as there
+    are processes. Parts forward and backward that it overlaps come one after the other.
+
+    >>> from torch.distributed.pipelining import PipelineStage, ScheduleDualPipeV
+    >>> stages = [PipelineStage(nn.Linear(2, 2), i, 2, torch.device("cpu")) for i in range(2)]
+    >>> schedule = ScheduleDualPipeV(stages, n_microbatches=2, loss_fn=F.mse_loss)
+    >>> schedule.step(torch.ones(4, 2), target=torch.zeros(4, 2)).shape
+    torch.Size([4, 2])
+    """
+
+    def __init__(self, stages: list[PipelineStage], n_microbatches: int, *args, **kwargs):
+        super().__init__(stages, n_microbatches, *args, **kwargs)
+        if n_microbatches < self._num_stages:
+            raise ValueError(FEW.format(n=n_microbatches, stages=self._num_stages))
+
+    def _actions(self, rank: int) -> list[_Action]:
+        return [_Action(*s) for s in zero_bubble.dual_v(rank, self.pp_group_size, self._n_microbatches)]
+
 
 _BY_NAME: dict[str, type[_PipelineSchedule]] = {
     "1F1B": Schedule1F1B,

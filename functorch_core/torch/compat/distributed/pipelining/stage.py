@@ -17,10 +17,11 @@ from ....tape.backward import backward
 from ....tensors.base import Tensor, from_array
 from ..collectives import arrived, isend
 from ..group import ProcessGroup, default
+from .split_backward import WeightGradients, input_gradients
 
 OUT_OF_RANGE = "Stage index {index} is out of range of {n}"
 TOO_MANY = "Pipeline group size {size} cannot be larger than number of stages {n}"
-NO_BUILDER = "PipelineStage: dw_builder is for zero-bubble schedules, which are not implemented"
+NO_BUILDER = "PipelineStage: dw_builder is not implemented: zero-bubble schedules find by themselves what to put off"
 NO_MESH = "PipelineStage: get_mesh is for DTensors between stages, which are not implemented; send to_local()"
 NOT_TENSORS = "stage {index}: forward gave {found}; what goes to the next stage are tensors, alone or in a tuple"
 OTHERWISE = "stage {index}: {what} {i} is {found} where {given} says {wanted}"
@@ -83,12 +84,14 @@ class PipelineStage:
         self.outputs_meta = None if output_args is None else _as_tuple(output_args)
         self.has_backward = True
         self.peers: dict[int, PipelineStage] = {stage_index: self}  # the stages of this process, see connect
+        self.rank_of: Callable[[int], int] = lambda stage, n=self.group_size: stage % n  # schedules may place otherwise
         self.clear_runtime_states()
 
     def clear_runtime_states(self):
         """Forget what is left of a step."""
         self.output_chunks: list[Any] = []
         self.fwd_cache: dict[int, tuple[tuple, tuple]] = {}  # outputs and inputs, until the backward pass
+        self.of_weights: dict[int, WeightGradients] = {}  # between backward_one_chunk and backward_weight_one_chunk
         self.at_hand: dict[tuple[str, int], list] = {}  # from stages of this process
         self.sent: list = []
         self.n_backward = 0
@@ -105,9 +108,6 @@ class PipelineStage:
 
     # ---- between stages
 
-    def _rank_of(self, stage: int) -> int:
-        return stage % self.group_size
-
     def _give(self, to: int, kind: str, chunk: int, tensors: list):
         """Hand tensors (None: no gradient) to a stage; a first message says what there is."""
         if to in self.peers:
@@ -117,7 +117,7 @@ class PipelineStage:
         for i, t in enumerate([from_array(kinds), *tensors]):
             if t is not None:
                 tag = self._tag(to, kind, chunk, i)
-                self.sent.append(isend(t.detach(), group=self.group, tag=tag, group_dst=self._rank_of(to)))
+                self.sent.append(isend(t.detach(), group=self.group, tag=tag, group_dst=self.rank_of(to)))
 
     @staticmethod
     def _tag(to: int, kind: str, chunk: int, i: int) -> str:
@@ -127,7 +127,7 @@ class PipelineStage:
         """What a stage gave to this one."""
         if source in self.peers:
             return [None if t is None else t.detach().requires_grad_(t.requires_grad) for t in self._local(kind, chunk)]
-        found, rank = [], self.group.ranks[self._rank_of(source)]
+        found, rank = [], self.group.ranks[self.rank_of(source)]
         kinds = arrived(self.group, rank, self._tag(self.stage_index, kind, chunk, 0))
         for i, how in enumerate(kinds):
             if not how:
@@ -173,8 +173,11 @@ class PipelineStage:
             self.fwd_cache[fwd_chunk_id] = outputs, () if self.is_first else args
         return out
 
-    def backward_one_chunk(self, bwd_chunk_id: int, loss: Tensor | None = None, last_backward: bool = False):
-        """The gradients of a part of the batch: those of parameters are added up, those of inputs handed back."""
+    def backward_one_chunk(
+        self, bwd_chunk_id: int, loss: Tensor | None = None, full_backward: bool = True, last_backward: bool = False
+    ):
+        """The gradients of a part of the batch: those of parameters are added up, those of inputs handed back. Without
+        full_backward those of parameters come by backward_weight_one_chunk."""
         outputs, inputs = self.fwd_cache.pop(bwd_chunk_id)
         if self.is_last:
             roots, grads = [loss], None
@@ -184,11 +187,20 @@ class PipelineStage:
             if not pairs and any(p.requires_grad for p in self.submod.parameters()):
                 raise RuntimeError(CONSTANT.format(index=self.stage_index, chunk=bwd_chunk_id))
             roots, grads = [y for y, _ in pairs], [g for _, g in pairs]
-        with self._not_averaged(last_backward):
-            if roots:
-                backward(roots, grads)
+        if full_backward:
+            with self._not_averaged(last_backward):
+                if roots:
+                    backward(roots, grads)
+            of_inputs = [x.grad for x in inputs]
+        else:
+            of_inputs, self.of_weights[bwd_chunk_id] = input_gradients(roots, grads, inputs)
         if not self.is_first:
-            self._give(self.stage_index - 1, "B", bwd_chunk_id, [x.grad for x in inputs])
+            self._give(self.stage_index - 1, "B", bwd_chunk_id, of_inputs)
+
+    def backward_weight_one_chunk(self, bwd_chunk_id: int, last_backward: bool = False):
+        """Add to the gradients of parameters what backward_one_chunk has left of a part of the batch."""
+        with self._not_averaged(last_backward):
+            self.of_weights.pop(bwd_chunk_id).add()
 
     def _not_averaged(self, last: bool):
         """DistributedDataParallel averages once, at the last part."""
