@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from .operator_parts import empty_in_order, from_onednn
+from .convolution_parts import from_onednn
+from .operator_parts import empty_in_order
 from .sketches import NODE_RULES, Part, Saved, Sketch, made_of
 
 node = functools.partial(made_of, rules=NODE_RULES)

@@ -601,58 +601,6 @@ def linear(a, input, weight, bias=None):
 # ---- networks ------------------------------------------------------------------------------------
 
 
-def _convolution_of(n: int):
-    @made_of(f"conv{n}d")
-    def convolved(a, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-        if isinstance(padding, str):
-            a._convolution_mode(input, weight, bias, *[None] * 4)
-        else:
-            a.convolution(input, weight, bias, *[None] * 6)
-
-
-_convolution_of(1)
-_convolution_of(2)
-
-
-@made_of()
-def _convolution_mode(a, input, weight, bias, *how):
-    return a.convolution(input, weight, bias, *[None] * 6)
-
-
-@made_of()
-def convolution(a, input, weight, bias, *how):
-    return a._convolution(input, weight, bias, *[None] * 10)
-
-
-@made_of()
-def _convolution(a, input, weight, bias, *how):
-    """By oneDNN, which PyTorch calls for float32 of two dimensions; one dimension is a second of one element."""
-    if input.dtype is not _types.named("float32"):
-        return
-    flat = weight.ndim == 3
-    if flat:
-        input = a.unsqueeze(input, -2).like([*input.shape[:-1], 1, input.shape[-1]])
-        weight = a.unsqueeze(weight, -2).like([*weight.shape[:-1], 1, weight.shape[-1]])
-    made = a.mkldnn_convolution(input, weight, bias, *[None] * 4)
-    if flat:
-        a.squeeze(made, -2)
-
-
-@made_of()
-def mkldnn_convolution(a, input, weight, bias, *how):
-    shape = a.result.shape if isinstance(a.result, Part) else input.shape
-    shape = [*shape[:-1], 1, shape[-1]] if len(shape) < input.ndim else shape
-    a.empty()
-    return from_onednn(a, input.like(shape))
-
-
-def from_onednn(a: Sketch, like: Part) -> Part:
-    """New memory that oneDNN has written to."""
-    a.empty()
-    a.as_strided_(like, None, None)
-    return a.resize_(like, None)
-
-
 @made_of("softmax")
 def _normalised(a, input, dim=None, dtype=None, **options):
     _softmax(a, "softmax", input, dtype)
@@ -677,12 +625,15 @@ def dropout(a, input, p=0.5, training=True, inplace=False):
 
 
 @made_of()
-def layer_norm(a, input, normalized_shape, weight=None, bias=None, *rest):
+def layer_norm(a, input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
     a.native_layer_norm(input, normalized_shape, weight, bias, None)
 
 
 @made_of()
 def native_layer_norm(a, input, normalized_shape, weight, bias, eps):
+    if not input.ordered:
+        with a.calling("aten::contiguous", input, None):
+            in_order(a, input)
     for _ in range(3):
         a.empty()
     rows = input.like([input.numel() // max(math.prod(normalized_shape), 1)])
@@ -737,19 +688,6 @@ def index_select(a, x, dim, index):
     for _ in range(2):
         a.select(x, dim, 0)
     return x.like([*x.shape[:dim], *index.shape, *x.shape[dim + 1 :]])
-
-
-@made_of()
-def conv_transpose2d(a, input, weight, *args, **options):
-    with a.calling("aten::convolution", input, weight, *[None] * 7):
-        with a.calling("aten::_convolution", input, weight, *[None] * 10):
-            mkldnn_convolution_transpose(a, input)
-
-
-def mkldnn_convolution_transpose(a: Sketch, input: Part):
-    """A transposed convolution by oneDNN, which is no operator of its own."""
-    a.empty()
-    from_onednn(a, input.like(a.result.shape))
 
 
 @made_of()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 
 from ...tensors.active import active
-from . import node_parts  # noqa: F401  rules
+from . import network_parts, node_parts  # noqa: F401  rules
 from .allocations import Allocation
 from .collecting import Collector
 from .profiler_util import EventList
