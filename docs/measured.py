@@ -24,6 +24,7 @@ DTYPES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 com
 OPERANDS = ("Tensor", "Parameter", "Array")  # the classes of what is varied, in any of the libraries
 NOTE = "_note_call"  # what calls in examples are rewritten to
 FAR = 1000  # an index out of bounds
+RATES = "lr momentum weight_decay eps rho alpha lr_decay".split()  # of optimizers
 DIMS, NO_DIM = ("dim", "axis", "dim0", "axis0", "start_dim", "axes", "dims"), 9
 LONGEST = 150  # of an error that is shown
 NOTE_OF_PAGE = "Measured when this page was made, by calls like that of the example."
@@ -150,10 +151,13 @@ def sample(name: str, thing, text: str, known: dict, like: Sample | None = None)
     found: list[Sample] = []
 
     def note(called, f, *args, **kwargs):
+        args = tuple(list(x) if inspect.isgenerator(x) else x for x in args)  # model.parameters()
         self = _receiver(f)
         ours = f is thing or isinstance(thing, type) and isinstance(f, thing)
         if ours or not isinstance(thing, type) and called in spellings:
             whole = (self, *args) if self is not None and not isinstance(f, type) else args
+            if hasattr(thing, "arg_constraints"):  # of a distribution, which takes tensors where examples have numbers
+                whole = tuple(known["torch"].tensor(x) if type(x) is float else x for x in whole)
             made = _sample(f if self is None else _unbound(f), whole, kwargs, like and like.arguments.signature)
             if made is not None:
                 made.spellings = spellings
@@ -218,9 +222,10 @@ def measure(found: Sample, lib) -> Measured | None:
         operands = [x.detach() if hasattr(x, "detach") else x for x in found.operands()]
         try:
             first = found.again(operands)
-        except Exception:  # an example that depends on what came before it
+            leaves = [*_leaves(first)]
+        except Exception:  # an example that depends on what came before it, a step that wants a closure
             return None
-        if not all(_is_operand(x) or isinstance(x, bool | int | float) for x in [*_leaves(first)] or [None]):
+        if not all(_is_operand(x) or isinstance(x, bool | int | float) for x in leaves or [None]):
             return None
         names = found.names()
         varied = [i for i, x in enumerate(operands) if _dtype(x) == _dtype(operands[0])]
@@ -301,9 +306,14 @@ def _wrong(found: Sample, operands: list, varied: list[int], lib) -> Iterator[tu
             yield from _refused(f"{name}={NO_DIM}", lambda n=name: found.again(operands, **{n: NO_DIM}))
         elif name == "reduction":
             yield from _refused("reduction='other'", lambda n=name: found.again(operands, **{n: "other"}))
+        elif name in RATES and isinstance(given, int | float) and not isinstance(given, bool):
+            yield from _refused(f"{name}=-1", lambda n=name: found.again(operands, **{n: -1.0}))
     names = found.names()
     for i, x in enumerate(operands):
-        if i not in varied and "int" in _dtype(x):
+        if hasattr(found.call, "arg_constraints") and "float" in _dtype(x):
+            below = [*operands[:i], x * 0 - 1, *operands[i + 1 :]]
+            yield from _refused(f"{names[i]} of -1", lambda b=below: found.again(b))
+        elif i not in varied and "int" in _dtype(x):
             far = [*operands[:i], x * 0 + FAR, *operands[i + 1 :]]
             yield from _refused(f"{names[i]} of {FAR}", lambda f=far: found.again(f))
 
@@ -340,6 +350,11 @@ def _shown(tensors: list) -> str:
 
 
 def _leaves(result) -> Iterator:
+    """The tensors of a result: of a distribution a sample, of an optimizer the parameters after a step."""
+    if hasattr(result, "param_groups"):
+        result = _stepped(result)
+    elif hasattr(result, "batch_shape"):
+        result = result.sample()
     if isinstance(result, dict):
         result = list(result.values())
     if isinstance(result, list | tuple) and type(result).__name__ != "Size":
@@ -347,6 +362,14 @@ def _leaves(result) -> Iterator:
             yield from _leaves(x)
     elif result is not None:
         yield result
+
+
+def _stepped(optimizer) -> list:
+    found = [x for group in optimizer.param_groups for x in group["params"]]
+    for x in found:
+        x.grad = x.detach() * 0 + 1
+    optimizer.step()
+    return found
 
 
 def _dtype(x) -> str:

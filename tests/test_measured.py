@@ -42,7 +42,7 @@ def chosen():
     seen = set()
     for title in reference.OPS:
         for name, thing in reference.everything()[title].items():
-            layer = title == "torch.nn" and inspect.isclass(thing)
+            layer = title in ("torch.nn", "torch.distributions", "torch.optim") and inspect.isclass(thing)
             ours = layer or torch_names.declaration(thing) is not None
             if title not in reference.FC and ours and zlib.crc32(name.encode()) % 3 == 0:
                 if (name, reference.words(thing)) not in seen and name not in LEFT_OUT:
@@ -120,6 +120,23 @@ def test_what_a_page_says():
     assert "| uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64 | the same, int64 |" in page
     assert "| `(2, 3)` | `(2, 2), (2, 2)` |" in page
     assert "- `dim=9`: `IndexError: Dimension out of range" in page
+
+
+def test_distributions_and_optimizers_are_measured():
+    """By a sample, and by the parameters after a step; but of those that take functions, or are bases of others."""
+    seen = {title: [] for title in ("torch.distributions", "torch.optim")}
+    with torch_is_ours(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for title, found in seen.items():
+            for name, thing in reference.everything()[title].items():
+                if inspect.isclass(thing):
+                    call = measured.sample(name, thing, reference.words(thing), OURS)
+                    found.append((name, call and measured.measure(call, torch)))
+    there = {title: dict(found) for title, found in seen.items()}
+    for found in there.values():
+        assert sum(of_one is not None for of_one in found.values()) >= 0.75 * len(found)
+    assert any(what == "scale of -1" for what, _ in there["torch.distributions"]["Normal"].errors)
+    assert "lr=-1" in [what for what, _ in there["torch.optim"]["Adam"].errors]
 
 
 def test_what_differs_from_pytorch_stands_on_the_page():
