@@ -23,6 +23,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "capture_repr": ("_repr_html_",),
     "show_signature": False,
+    "remove_config_comments": True,
     "write_computation_times": False,
     "first_notebook_cell": "%matplotlib inline\nfrom functorch_core import shim\n\nshim.install()  # import torch",
 }

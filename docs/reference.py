@@ -31,7 +31,7 @@ from functorch_core import nn, optim, shim, torch
 DOCS = Path(__file__).resolve().parent
 FOLDER = DOCS / "reference"
 FC = "fc fc.linalg fc.fft fc.random fc.engine fc.Array".split()
-# Chapters of functions and layers, whose dtypes, shapes and errors are measured.
+# Chapters of functions and layers, whose dtypes, shapes and errors are measured; those of classes: measured_classes.
 OPS = (
     "torch torch.Tensor torch.nn torch.nn.functional torch.linalg torch.fft torch.special fc fc.linalg fc.fft fc.Array"
 ).split()
@@ -194,6 +194,8 @@ def signature(thing: object) -> str:
         return "(...)"
     plain = [p.replace(annotation=p.empty) for p in found.parameters.values()]
     text = str(found.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+    if text == "(*args, **kwargs)":
+        text = _told(thing) or text
     try:
         ast.parse(f"def f{text}: ...")
     except SyntaxError:
@@ -201,13 +203,24 @@ def signature(thing: object) -> str:
     return " ".join(text.split())
 
 
+def _told(thing: object) -> str:
+    """The parameters that a paragraph of the docstring tells where the code passes them on: `LSTM(input_size, ...)`."""
+    name = getattr(thing, "__name__", "")
+    for block in re.split(r"\n\s*\n", words(thing)):
+        if block.startswith(f"{name}(") and block.endswith(")"):
+            return block.removeprefix(name)
+    return ""
+
+
 def description(thing: object) -> list[str]:
-    """The docstring: paragraphs, and examples as code."""
+    """The docstring: paragraphs, and examples as code; what the signature shows is left out."""
     text = words(thing)
     if not text:
         return [NO_WORDS]
     lines: list[str] = []
     for block in re.split(r"\n\s*\n", text.strip()):
+        if f"{getattr(thing, '__name__', '')}{signature(thing)}" == " ".join(block.split()):
+            continue
         if block.lstrip().startswith(">>>"):
             lines += ["```pycon", *inspect.cleandoc(block).splitlines(), "```", ""]
         elif block.startswith("    ") or any(line.lstrip().startswith(("- ", "* ")) for line in block.splitlines()):

@@ -109,7 +109,7 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
 def resize(image, shape, method, antialias=True):
     """The image in a shape; dimensions whose size stays are left alone.
 
-    method: "nearest", which keeps the dtype, "linear", "cubic", "lanczos3", "lanczos5", of which integers are floats, or
+    method: "nearest", which keeps the dtype, "linear", "cubic", "lanczos3", "lanczos5", which make integers floats, or
     a ResizeMethod.
 
     >>> import functorch_core as fc

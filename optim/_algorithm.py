@@ -38,6 +38,10 @@ from ._numbers import Number, number
 
 FLOAT = SCALAR_AVALS[float]
 HALF = frozenset({dt.float16, dt.bfloat16})
+NOT_INEXACT = (
+    "result type Float can't be cast to the desired output type {dtype}: a step of {name} of integers or bools would "
+    "lose its fractions; convert the parameter, as by .float()"
+)
 OPEN = object()  # in a form: a number, which is an operand
 
 
@@ -215,6 +219,8 @@ class Algorithm:
     def update_one(self, param: Array, grad: Array, state: dict, step: Number, hyper: dict):
         """The rule for one parameter, in the arithmetic it is meant for."""
         dtype = param.dtype
+        if dtype not in dt.INEXACT:
+            raise RuntimeError(NOT_INEXACT.format(name=self.name, dtype=dtype))
         hyper = dict(hyper)
         grad = grad if grad.dtype == dtype else grad.astype(dtype)
         if hyper.pop("maximize", False):

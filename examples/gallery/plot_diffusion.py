@@ -102,6 +102,7 @@ axes.set(title="loss, mean of 30 steps", xlabel="step")
 # %%
 # Five digits of each kind, and at the bottom one on its way from noise.
 
+# sphinx_gallery_thumbnail_number = 2
 figure, rows = plt.subplots(6, 10, figsize=(7, 4.4))
 on_its_way = drawn[3, np.linspace(5, STEPS - 1, 10).astype(int)]
 for axes, image in zip(rows.flat, [*drawn[:, -1], *on_its_way]):

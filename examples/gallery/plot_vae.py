@@ -65,6 +65,7 @@ n = 14
 grid = torch.cartesian_prod(torch.linspace(2, -2, n), torch.linspace(-2, 2, n)).flip(1)
 with torch.no_grad():
     drawn = model.decoder(grid).sigmoid().view(n, n, 8, 8)
+# sphinx_gallery_thumbnail_number = 2
 figure, axes = plt.subplots(figsize=(6, 6))
 axes.imshow(drawn.permute(0, 2, 1, 3).reshape(8 * n, 8 * n), cmap="gray")
 axes.set(title="drawn digits", xticks=[], yticks=[])

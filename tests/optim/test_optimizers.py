@@ -616,3 +616,14 @@ def test_lbfgs_without_curvature():
 
     reference = pytest.importorskip("torch")
     np.testing.assert_allclose(run(torch), run(reference), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop"])
+def test_parameters_of_integers_are_refused(name):
+    """A step would lose its fractions; each of PyTorch's kernels has words of its own."""
+    for lib, optimizers in LIBRARIES:
+        w = lib.tensor([3, 4])
+        w.grad = lib.ones_like(w)
+        with pytest.raises(RuntimeError):
+            getattr(optimizers, name)([w], lr=0.1).step()
+        assert w.tolist() == [3, 4]

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from functorch_core import torch as ours
 from functorch_core.torch.operators import random as engine
 from functorch_core.torch.operators.random import box_muller, discrete, fused_normals, swaps
 
@@ -756,3 +757,10 @@ def test_draws_again_and_again():
     for i, (mine, theirs) in enumerate(zip(_many_draws(ours), _many_draws(torch), strict=True)):
         assert mine.stride() == theirs.stride(), i
         np.testing.assert_array_equal(mine.numpy(), theirs.numpy(), err_msg=str(i))
+
+
+@pytest.mark.parametrize("name", ["exponential_", "cauchy_"])
+def test_continuous_draws_of_integers_are_refused_in_pytorchs_words(name):
+    for lib in (ours, torch):
+        with pytest.raises(RuntimeError, match="is a continuous probability distribution. dtype must be a floating"):
+            getattr(lib.ones(2, dtype=lib.int64), name)()

@@ -23,7 +23,7 @@ class LinAlgError(RuntimeError):
 
 # What PyTorch says of integers comes from these kernels where it does not look at dtypes before.
 KERNELS = {
-    "linalg.cholesky": "cholesky_cpu",
+    "torch.cholesky": "cholesky_cpu",
     "linalg.eigh": "linalg_eigh_cpu",
     "linalg.eigvalsh": "linalg_eigh_cpu",
     "linalg.lu": "lu_cpu",

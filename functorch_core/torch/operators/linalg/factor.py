@@ -122,6 +122,8 @@ def torch_cholesky(input, upper=False, *, out=None):
     tensor([[2., 0.],
             [1., 2.]])
     """
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
+        require_inexact("torch.cholesky", input._read())
     warn_once(OLD_CHOLESKY)
     return write_out("cholesky", out, cholesky(input, upper=upper))
 
