@@ -146,6 +146,14 @@ def test_collectives_of_one_process():
     assert places[0].tolist() == [0, 1, 2]
     dist.scatter(x, [torch.ones(3)])
     assert x.tolist() == [1, 1, 1]
+    whole = torch.zeros(2, 3)
+    row, shared, before = whole[1], whole.numpy(), whole.clone()
+    dist.scatter(row, [torch.full((3,), 4.0)])  # what is written is seen by all that share the memory
+    assert whole.tolist() == shared.tolist() == [[0, 0, 0], [4, 4, 4]] and before.sum() == 0
+    given = torch.full((2, 3), 5.0)
+    dist.scatter(whole, [given])
+    given.zero_()
+    assert row.tolist() == [5, 5, 5] and shared.sum() == 30 and whole._version >= 2
     objects = [None]
     dist.all_gather_object(objects, "me")
     assert objects == ["me"] and dist.new_group([0]).size() == 1

@@ -208,7 +208,7 @@ x, w = torch.full((3,), 2.0, requires_grad=True), torch.full((3,), 5.0, requires
 with dist_autograd.context() as id:  # through both, there and back, several times and side by side
     z = rpc.rpc_sync(other, back_and_forth, args=(me(), x, w, 6))
     z = z + rpc.rpc_async(other, torch.mul, args=(z, w)).wait() + rpc.remote(other, torch.mul, args=(x, x)).to_here()
-    dist_autograd.backward(id, [z.sum()])
+    rpc.RRef(z.sum()).backward(id)
     found = dist_autograd.get_gradients(id)
     assert found.keys() == {x, w}
 u, v = x.detach().clone().requires_grad_(), w.detach().clone().requires_grad_()

@@ -14,6 +14,7 @@ import numpy as np
 
 from ....core import dtypes as dt
 from ....engine import to_numpy
+from ...operators.shape.copies import take_over
 from ...tape.modes import no_grad
 from ...tensors.base import Tensor, from_array
 from .debug import compared
@@ -43,7 +44,7 @@ def _array(tensor: Tensor, name: str) -> np.ndarray:
 def _put(tensor: Tensor, array: np.ndarray):
     """Write what a collective gave, which nobody else has: its memory may become the tensor's."""
     with no_grad():
-        tensor.copy_(from_array(array.reshape(tuple(tensor.shape))))
+        take_over(tensor, from_array(array.reshape(tuple(tensor.shape))))
 
 
 def _raw(array: np.ndarray) -> np.ndarray:

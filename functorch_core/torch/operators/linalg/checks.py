@@ -34,6 +34,7 @@ KERNELS = {
 
 # What PyTorch's errors call the kernels that have no half precision; of integers others speak first.
 HALVES = KERNELS | {
+    "linalg.cholesky": "cholesky_cpu",
     "cholesky_inverse": "cholesky_inverse_out_cpu",
     "linalg.det": "lu_cpu",
     "linalg.eig": "linalg_eig_out_cpu",

@@ -429,6 +429,17 @@ def _copied_onto(x, src) -> Tensor | None:
     return x
 
 
+def take_over(tensor: Tensor, src: Tensor):
+    """tensor.copy_(src) where nobody else has src: no copy if it is of the same kind, which for 64 MB takes 85 ms."""
+    same_kind = src._aval.shape == tensor._aval.shape and src._aval.dtype == tensor._aval.dtype
+    if not (same_kind and active.plain and same(src.device, tensor.device)):
+        tensor.copy_(src)
+        return
+    check_writable(tensor)
+    new = fitted_to(src, tensor._aval.shape, tensor._aval.dtype, _old(tensor))
+    assign(tensor, new)
+
+
 @torch_op
 def _fill(old: MaybeTensor, value: Operand, shape, dtype):
     return _over(old, p.broadcast_in_dim(cast(value, dtype), shape=shape, dims=()))

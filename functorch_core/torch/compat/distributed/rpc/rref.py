@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ....tensors.types import named
 from ...futures import Future
 from . import agent as _agent
 from .agent import TIMED_OUT, Agent, Later, WorkerInfo
@@ -255,9 +256,7 @@ class RRef:
         if dist_autograd_ctx_id == -1:
             self.local_value().backward(retain_graph=retain_graph)
         else:
-            from ..autograd import backward
-
-            backward(dist_autograd_ctx_id, [self.local_value()], retain_graph)
+            named("distributed.autograd.backward")(dist_autograd_ctx_id, [self.local_value()], retain_graph)
 
     def __repr__(self) -> str:
         kind, (by, number) = "OwnerRRef" if self.is_owner() else "UserRRef", self._id
