@@ -270,7 +270,7 @@ def _conv_cpu(ctx: LowerContext, x: Operand, w: Operand, *, conv: Conv, out_dtyp
     out = _conv_shape(x.aval, w.aval, conv=conv, out_dtype=out_dtype)
     # XLA's partitioner cannot divide a call of a library.
     call = None if ctx.root.meshes else library_call(conv, x.aval, w.aval, out, "jit" in ctx.root.features)
-    if call is not None and onednn.can_be_called(call.convolution):
+    if call is not None and onednn.can_be_called(call.convolution.target()):
         return lower_library(ctx, call, x, w, conv, out)
     if 0 in (x.aval.size, w.aval.size, out.size) or x.aval.dtype in dt.COMPLEX:
         return _conv_lower(ctx, x, w, conv=conv, out_dtype=out_dtype)

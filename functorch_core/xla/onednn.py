@@ -87,16 +87,26 @@ def make_used(module_text: str) -> None:
     if "@onednn." in module_text:
         with _lock:  # XLA takes one handler a target
             for target in sorted(set(_TARGETS.findall(module_text)) - _registered):
-                binding.register_handler(target, job_of(Convolution.of_target(target)).handler)
+                binding.register_handler(target, _makers.get(target.split(".")[1], _convolution)(target).handler)
                 _registered.add(target)
 
 
 _registered: set[str] = set()
+_makers: dict[str, Callable[[str], Job]] = {}  # by the second part of the target
 
 
-def can_be_called(convolution: Convolution) -> bool:
-    """Whether a program may call this convolution: XLA forgets none, so that there is a limit to their number."""
-    return len(_registered) < MOST_REGISTERED or convolution.target() in _registered
+def maker(kind: str, make: Callable[[str], Job]) -> None:
+    """Declare what makes the job of a target onednn.KIND...; others are convolutions."""
+    _makers[kind] = make
+
+
+def _convolution(target: str) -> Job:
+    return job_of(Convolution.of_target(target))
+
+
+def can_be_called(target: str) -> bool:
+    """Whether a program may call this: XLA forgets no target, so that there is a limit to their number."""
+    return len(_registered) < MOST_REGISTERED or target in _registered
 
 
 def is_available() -> bool:
@@ -312,6 +322,14 @@ class Calls:
         self.library("primitive_create", ctypes.byref(primitive), primitive_desc)
         self._execute(primitive, arguments)
 
+    def reorder(self, source: _P, target: _P, source_memory: _P, target_memory: _P) -> None:
+        """Append a copy from one order into another."""
+        desc, engine = self.made.new("primitive_desc"), self.library.engine
+        self.library(
+            "reorder_primitive_desc_create", ctypes.byref(desc), source, engine, target, engine, self.library.attributes
+        )
+        self.append(desc, [(_ARGS["src"], source_memory), (_ARGS["dst"], target_memory)])
+
     def _scratch(self, primitive_desc: _P, arguments: list[tuple[int, _P]]) -> None:
         """Add the scratch memory that the primitive wants to its arguments."""
         md = _P(self.library.c.dnnl_primitive_desc_query_md(primitive_desc, _QUERY_SCRATCH, 0))
@@ -352,9 +370,9 @@ class _Convolving(Calls):
             for name, memory in zip(self.convolution.arrays, memories)
         ]
         for reorder in operands:
-            self._reorder(*reorder) if reorder else None
+            self.reorder(*reorder) if reorder else None
         self.append(primitive_desc, arguments)
-        self._reorder(*result) if result else None
+        self.reorder(*result) if result else None
         return Job(self.calls, arrays, self.made)
 
     # -- descriptors
@@ -427,13 +445,6 @@ class _Convolving(Calls):
         inner = self.take(wanted)
         arguments.append((arg, inner))
         return (wanted, md, inner, memory) if is_result else (md, wanted, memory, inner)
-
-    def _reorder(self, source: _P, target: _P, source_memory: _P, target_memory: _P) -> None:
-        desc, engine = self.made.new("primitive_desc"), self.library.engine
-        self.library(
-            "reorder_primitive_desc_create", ctypes.byref(desc), source, engine, target, engine, self.library.attributes
-        )
-        self.append(desc, [(_ARGS["src"], source_memory), (_ARGS["dst"], target_memory)])
 
 
 class _Argument(ctypes.Structure):
