@@ -18,7 +18,7 @@ from .onednn import Calls, ints, made_by, strides_of
 # A busy machine, minima (ms, XLA's loop, this): 8 steps, batch 4, 16 wide 0.08, 0.17; 50, 1, 64 0.15, 0.90; 100, 32, 64
 # 5.0, 1.6; 32, 16, 128 2.1, 2.1 (1.2 and 0.4 on an idle one); 20, 64, 512 46, 27.
 MANY = 1 << 19
-HANDING_OVER, EACH_STEP, MACS_PER_MICROSECOND = 20.0, 4.0, 50_000.0
+HANDING_OVER, EACH_STEP, MACS_PER_MICROSECOND = 20.0, 4.0, 120_000.0
 _INFERENCE, _FORWARDS, _BACKWARDS = 96, 1, 2  # in what order the steps are taken
 _GATES = 4  # i, f, g, o, as in PyTorch
 _SRC, _SRC_H, _SRC_C, _DST, _DST_H, _DST_C, _WEIGHTS, _RECURRENT, _BIAS = 1, 2, 3, 17, 18, 19, 33, 34, 41
@@ -50,7 +50,7 @@ class Lstm(NamedTuple):
         return _job_of(self)
 
     def microseconds(self) -> float:
-        """An estimate, both cores busy: each step wakes the threads."""
+        """An estimate for two cores: a loop of idle ones takes less, of busy ones up to twice that."""
         work = self.time * self.batch * _GATES * self.hidden * (self.features + self.hidden)
         return HANDING_OVER + EACH_STEP * self.time + work / MACS_PER_MICROSECOND
 
