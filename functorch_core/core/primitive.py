@@ -55,10 +55,11 @@ def largest(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[s
 
 class Way(NamedTuple):
     """How host arrays are computed other than by NumPy: run(*arrays) -> list of arrays, in so many microseconds; None
-    where it cannot be done, as in a forked process."""
+    where it cannot be done, as in a forked process. in_programs: compiled programs compute it so, too."""
 
     run: Function
     time: float
+    in_programs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +86,7 @@ class Traits:
     updates: its result is the first operand with other elements in some places
     carries: it hands elements on as they are, whatever their bits mean
     primal: the parameter with the graph it computes, where only its derivative is its own
-    whole: what is quicker than NumPy for all that `primal` computes, whole(params), if there is something
+    whole: what is quicker than NumPy for all that the graph it holds computes, whole(params), if there is something
     calls_back: it runs the user's code
     """
 

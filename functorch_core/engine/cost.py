@@ -28,6 +28,7 @@ BUFFER = 1.0  # an input of a program, or a result
 # Compiling: a program, and a node of it. What primitives cost besides, their traits say. An op that a program
 # has a further time costs a part: 0.95 s for 657 ops of 24 kinds, where 24 once would be 0.4 s.
 COMPILE_PROGRAM, COMPILE_NODE, AGAIN = 20_000.0, 1_500.0, 0.12
+CALL = 3_000.0  # the call of a library: making what it calls
 COMPILE_NUMBER = 400.0  # a packed Python number: 0.13 s for 400, three nodes each
 NUMPY_DIMS = 64  # an array has no more; programs may
 REFERENCE_LIMIT = 20_000.0  # microseconds; an op beyond this is compiled when cold, too
@@ -97,10 +98,15 @@ def of_graph(graph: Graph) -> Cost:
         reference = math.inf
     nodes = 0
     for node in graph.nodes:
+        way = way_of(node)
+        if way and way.in_programs:
+            reference, fused = reference + NUMPY_CALL + way.time, fused + way.time
+            compile_, nodes = compile_ + CALL, nodes + 1
+            continue
         inner = [of_graph(g) for g in subgraphs(node)]
         traits, work = node.primitive.traits, work_of(graph, node)
         repeat = node.params.get("length", traits.repeats)
-        call, way = NUMPY_CALL if traits.numpy else NUMPY_VIEW, way_of(node)
+        call = NUMPY_CALL if traits.numpy else NUMPY_VIEW
         reference += call + (way.time if way else work + repeat * sum(c.reference for c in inner))
         part = traits.compiled(node.params) if callable(traits.compiled) else traits.compiled
         fused += 0.3 * KERNEL + part * work + repeat * sum(c.fused for c in inner)

@@ -316,6 +316,14 @@ class Calls:
         self.library("primitive_create", ctypes.byref(primitive), primitive_desc)
         self._execute(primitive, arguments)
 
+    def reorder(self, source: _P, target: _P, source_memory: _P, target_memory: _P) -> None:
+        """Append a copy from one order into another."""
+        desc, engine = self.made.new("primitive_desc"), self.library.engine
+        self.library(
+            "reorder_primitive_desc_create", ctypes.byref(desc), source, engine, target, engine, self.library.attributes
+        )
+        self.append(desc, [(_ARGS["src"], source_memory), (_ARGS["dst"], target_memory)])
+
     def _scratch(self, primitive_desc: _P, arguments: list[tuple[int, _P]]) -> None:
         """Add the scratch memory that the primitive wants to its arguments."""
         md = _P(self.library.c.dnnl_primitive_desc_query_md(primitive_desc, _QUERY_SCRATCH, 0))
@@ -356,9 +364,9 @@ class _Convolving(Calls):
             for name, memory in zip(self.convolution.arrays, memories)
         ]
         for reorder in operands:
-            self._reorder(*reorder) if reorder else None
+            self.reorder(*reorder) if reorder else None
         self.append(primitive_desc, arguments)
-        self._reorder(*result) if result else None
+        self.reorder(*result) if result else None
         return Job(self.calls, arrays, self.made)
 
     # -- descriptors
@@ -431,13 +439,6 @@ class _Convolving(Calls):
         inner = self.take(wanted)
         arguments.append((arg, inner))
         return (wanted, md, inner, memory) if is_result else (md, wanted, memory, inner)
-
-    def _reorder(self, source: _P, target: _P, source_memory: _P, target_memory: _P) -> None:
-        desc, engine = self.made.new("primitive_desc"), self.library.engine
-        self.library(
-            "reorder_primitive_desc_create", ctypes.byref(desc), source, engine, target, engine, self.library.attributes
-        )
-        self.append(desc, [(_ARGS["src"], source_memory), (_ARGS["dst"], target_memory)])
 
 
 class _Argument(ctypes.Structure):

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ....kernels.values import like
+from ....transforms.by_library import by_library
 from ....transforms.scan import scan
+from ....xla import Lstm
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Tensors
 from ...tensors.base import Tensor, from_array
@@ -95,6 +97,36 @@ def _run_layer(x, states: list, w: Weights, mode: str, active, reverse: bool):
 
     Where `active` (T, B) is False the states stay as they are.
     """
+    if active is None and (call := _library_call(x, states, w, mode, reverse)):
+        return _by_library(x, states, w, call)
+    return _scanned(x, states, w, mode, active, reverse)
+
+
+def _library_call(x, states: list, w: Weights, mode: str, reverse: bool) -> Lstm | None:
+    """What oneDNN computes of it, if it may: as PyTorch does, to the last bit."""
+    arrays = [v for v in (x, *states, *w) if v is not None]
+    if mode != "LSTM" or w.hr is not None or any(aval_of(v).dtype != np.float32 for v in arrays):
+        return None
+    call = Lstm(*aval_of(x).shape, aval_of(w.hh).shape[1], reverse)
+    return call if min(call[:4]) > 0 else None
+
+
+def _by_library(x, states: list, w: Weights, call: Lstm):
+    """A layer that a library may compute; the derivatives are XLA's loop's."""
+
+    def layer(x, h, c, ih, hh, bias):
+        outputs, last = _scanned(x, [h, c], Weights(ih, hh, bias), "LSTM", None, call.reverse)
+        return [outputs, last[1]]
+
+    bias = p.zeros(aval_of(w.hh).with_shape((4 * call.hidden,))) if w.b_ih is None else p.add(w.b_ih, w.b_hh)
+    outputs, c = by_library(layer, [x, *states, w.ih, w.hh, bias], call)
+    at = 0 if call.reverse else call.time - 1
+    h = p.squeeze(p.slice_in_dim(outputs, start=at, limit=at + 1, dimension=0), dims=(0,))
+    return outputs, [h, c]
+
+
+def _scanned(x, states: list, w: Weights, mode: str, active, reverse: bool):
+    """`_run_layer` by a loop of XLA's."""
     step = STEPS[mode]
     # The inputs' part of all steps is one product; a GRU needs the recurrent bias inside its gate.
     inputs = _affine(x, w.ih, w.b_ih)
