@@ -47,8 +47,9 @@ class _WeakHashRef(weakref.ref):
     """A weak reference with the object's own hash and equality; the hash is kept when the object is gone.
 
     >>> from torch.utils.weak import _WeakHashRef
-    >>> _WeakHashRef(torch.float32) == _WeakHashRef(torch.float)
-    True
+    >>> x = torch.ones(2)
+    >>> hash(_WeakHashRef(x)) == hash(x), _WeakHashRef(x)() is x
+    (True, True)
     """
 
     __slots__ = ("_hash",)
