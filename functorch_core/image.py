@@ -109,7 +109,8 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
 def resize(image, shape, method, antialias=True):
     """The image in a shape; dimensions whose size stays are left alone.
 
-    method: "nearest", "linear", "cubic", "lanczos3", "lanczos5", or a ResizeMethod. Integers come back as floats, but by "nearest".
+    method: "nearest", "linear", "cubic", "lanczos3", "lanczos5", or a ResizeMethod.
+    Integers come back as floats, but by "nearest".
 
     >>> import functorch_core as fc
     >>> fc.image.resize(fc.asarray([[0., 1.]]), (1, 4), "linear")
