@@ -10,7 +10,7 @@ Trees of arrays or of tensors. The optimizers that torch.optim has are made of t
 PyTorch's parameters and formulas they are in `optax.pytorch`.
 """
 
-from . import losses, pytorch, schedules
+from . import losses, projections, pytorch, schedules, tree, tree_utils
 from .base import (
     EmptyState,
     GradientTransformation,
@@ -64,6 +64,7 @@ from .combining import (
 )
 from .factored import FactoredState, adafactor, scale_by_factored_rms
 from .losses import *
+from .monitoring import SnapshotState, selective_transform, snapshot
 from .optimizers import *
 from .quasi_newton import (
     ScaleByBacktrackingLinesearchState,
@@ -160,4 +161,45 @@ from .wrappers import (
     lookahead,
     skip_large_updates,
     skip_not_finite,
+)
+
+# Names of states that keep nothing, and of annotations.
+AdaptiveGradClipState = AddDecayedWeightsState = ClipByGlobalNormState = ClipState = EmptyState
+NonNegativeParamsState = ScaleByTrustRatioState = ScaleState = EmptyState
+ScaleByBeliefState = ScaleByAdamState
+WrappedSchedule = MaskOrFn = ShouldSkipUpdateFunction = Schedule
+safe_int32_increment = safe_increment
+
+from ..array.compose import missing_name as _missing_name  # noqa: E402
+
+__getattr__ = _missing_name(
+    "optax",
+    {
+        "contrib": "Its optimizers are not here; radam, lion, adan and the others of optax itself are.",
+        "perturbations": "Draw fc.random.gumbel, add it, and average over keys with fc.vmap.",
+        "assignment": "scipy.optimize.linear_sum_assignment, called by fc.pure_callback.",
+        "microbatching": "Use fc.scan over the parts of the batch.",
+        "microbatch": "Use fc.scan over the parts of the batch, or optax.MultiSteps.",
+        "second_order": "hvp is fc.jvp(fc.grad(f), (x,), (v,))[1].",
+        "experimental": "It changes with every version of optax.",
+        "ctc_loss": "Use functorch_core.torch.nn.functional.ctc_loss, which takes tensors.",
+        "ctc_loss_with_forward_probs": "nn.functional.ctc_loss of the PyTorch face has the loss alone.",
+        "inject_stateful_hyperparams": "Use optax.inject_hyperparams; there are no schedules with states.",
+        "InjectStatefulHyperparamsState": "The state of optax.inject_hyperparams is InjectHyperparamsState.",
+        "matrix_inverse_pth_root": "By fc.linalg.eigh: (v * w ** (-1 / p)) @ v.T.",
+        "power_iteration": "fc.linalg.eigh has all eigenvalues; the largest is the last.",
+        "measure_with_ema": "Use optax.snapshot, and average what it keeps.",
+        "monitor": "Use one optax.snapshot for each measurement.",
+        "MonitorState": "Use optax.snapshot, whose state is SnapshotState.",
+        "multi_normal": "Use fc.random.normal and fc.scipy.stats.norm.logpdf.",
+        "nnls": "Project steps of the gradient: optax.projections.projection_non_negative.",
+        "ntxent": "Use optax.softmax_cross_entropy on the similarities, divided by the temperature.",
+        "optimistic_adam": "Use optax.chain(scale_by_adam(), scale_by_optimistic_gradient(), scale(-rate)).",
+        "scale_by_distance_over_gradients": "Learning rates by distances are not there; optax.polyak_sgd sets its own.",
+        "scale_by_zoom_linesearch": "Use optax.scale_by_backtracking_linesearch.",
+        "ScaleByZoomLinesearchState": "Use optax.scale_by_backtracking_linesearch, with its own state.",
+        "ZoomLinesearchInfo": "Use optax.scale_by_backtracking_linesearch, which keeps the value.",
+        "ConditionallyMaskState": "The state of optax.conditionally_mask is ConditionallyTransformState.",
+        "tree_map_params": "Use fc.tree.map on optax.tree.get(state, 'mu'), and optax.tree.set.",
+    },
 )

@@ -53,11 +53,11 @@ def test_scaled_products():
     a, b = rng.normal(size=(2, 3, 8)).astype("float32"), rng.normal(size=(2, 5, 8)).astype("float32")
     s, t = rng.random((2, 3, 4)).astype("float32"), rng.random((2, 5, 4)).astype("float32")
     wanted = np.einsum("bmk,bnk->bmn", a * s.repeat(2, -1), b * t.repeat(2, -1))
-    np.testing.assert_allclose(jnn.scaled_matmul(a, b, s, t), wanted, rtol=2e-6)
+    np.testing.assert_allclose(jnn.scaled_matmul(a, b, s, t), wanted, rtol=2e-6, atol=1e-6)
     found = fc.lax.scaled_dot(
         a, b.swapaxes(1, 2), lhs_scale=s, rhs_scale=t.swapaxes(1, 2), preferred_element_type=fc.float32
     )
-    np.testing.assert_allclose(found, wanted, rtol=2e-6)
+    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-6)
     with pytest.raises(ValueError, match="divide"):
         jnn.scaled_matmul(a, b, s[..., :3], t)
 
