@@ -388,3 +388,22 @@ def test_logarithms_of_negative_powers_are_no_numbers(log):
     graph = graph_of(lambda x, y: log(p.reshape(p.pow(x, y), shape=(2, 2))), [x, y])
     for run in (evaluate, compiled):
         assert np.isnan(run(graph, [x, y])[0]).tolist() == [[True, True], [False, True]]
+
+
+@pytest.mark.parametrize("divisor", [3e38, 1.5e38, -8.6e37, 2.0**100, 3.0, 1e-30, np.inf, np.nan, 0.0])
+@pytest.mark.parametrize("known", [False, True])
+def test_many_divided_by_one_however_large(divisor, known):
+    """XLA takes reciprocals of divisors, which are 0 from 8.5e37 on."""
+    one = np.float32(divisor)
+    x = (np.random.default_rng(0).normal(size=64) * 10.0 ** np.arange(-32, 32)).astype(np.float32)
+    x[:6] = [one, 0, np.inf, -np.inf, np.nan, one / 2]
+
+    def quotient(x, *y):
+        return p.div(x, p.broadcast_in_dim(*y, shape=x.aval.shape, dims=()) if y else p.full((64,), one, one.dtype))
+
+    arrays = [x] if known else [x, one]
+    (found,) = compiled(graph_of(quotient, arrays), arrays)
+    with np.errstate(all="ignore"):
+        expected = x / one
+    subnormal = np.abs(expected) < np.finfo(np.float32).tiny  # 0 in XLA's programs
+    np.testing.assert_allclose(found[~subnormal], expected[~subnormal], rtol=3e-7)
