@@ -128,7 +128,13 @@ def with_sharding_constraint(x, shardings):
 
 class Shard:
     """What one device has of an array: `data`, the `index` of it in the whole, the `device`, and the number of the
-    copy, `replica_id`."""
+    copy, `replica_id`.
+
+    >>> import functorch_core as fc
+    >>> (shard,) = fc.arange(3).addressable_shards
+    >>> isinstance(shard, fc.Shard), shard.index, shard.data.shape
+    (True, (slice(None, None, None),), (3,))
+    """
 
     __slots__ = ("device", "index", "replica_id", "data")
 

@@ -170,7 +170,7 @@ FUNCTIONS = [
     for name in dir(module)
     if isinstance(getattr(module, name), FunctionType)
     and not name.startswith("_")
-    and (space != "fc" or name not in TRANSFORMS | fc._ENVIRONMENT)  # which are not of arrays
+    and (space != "fc" or name not in TRANSFORMS | fc._ENVIRONMENT | fc._SETTINGS)  # not of arrays
     and name not in ("public", "explaining")
 ]
 

@@ -505,9 +505,9 @@ def test_divergences_of_classes_that_are_no_distributions():
         del torch.distributions.kl._KL_REGISTRY[Mine, Mine]
 
 
-def test_names_that_packages_import_raise_at_use():
+def test_names_that_packages_import_are_there():
     from functorch_core.torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 
     assert not isinstance(collections.OrderedDict(), ShardedGradScaler)
-    with pytest.raises(NotImplementedError, match="ShardedGradScaler"):
-        ShardedGradScaler()
+    with pytest.warns(UserWarning, match="CUDA is not available"):
+        assert not ShardedGradScaler().is_enabled()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -176,11 +177,18 @@ class Processes:
         while True:
             statuses = [p.poll() for p in self.running]
             failed = [(k, s) for k, s in enumerate(statuses) if s]
-            if failed:  # one that a signal ended did not fail because another had
-                return min(failed, key=lambda pair: pair[1] > 0)
+            if failed:  # one that a signal ended did not fail because another had, nor one that told first
+                return min(failed, key=lambda pair: (pair[1] > 0, self._told(pair[0])))
             if all(s == 0 for s in statuses):
                 return None
             time.sleep(interval)
+
+    def _told(self, local: int) -> float:
+        """When a process told what it raised."""
+        try:
+            return os.stat(self.errors[local]).st_mtime
+        except (OSError, KeyError):
+            return math.inf
 
     def failure(self, local: int, status: int) -> str:
         """How a process failed, and what it raised, if it told."""

@@ -9,6 +9,12 @@ from collections import namedtuple
 from collections.abc import Callable
 
 MetricData = namedtuple("MetricData", ["timestamp", "group_name", "name", "value"])
+MetricData.__doc__ = """What handlers are given: a number of a group, and when it was.
+
+>>> from torch.distributed.elastic.metrics.api import MetricData
+>>> MetricData(0, "training", "loss", 3).value
+3
+"""
 
 
 class MetricsConfig:
@@ -64,7 +70,11 @@ class NullMetricHandler(MetricHandler):
 
 
 class MetricStream:
-    """The metrics of a group."""
+    """The metrics of a group.
+
+    >>> from torch.distributed.elastic.metrics.api import MetricStream, NullMetricHandler
+    >>> MetricStream("training", NullMetricHandler()).add_value("loss", 3)
+    """
 
     def __init__(self, group_name: str, handler: MetricHandler):
         self.group_name, self.handler = group_name, handler
