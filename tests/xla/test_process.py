@@ -148,6 +148,30 @@ print(memory.keep_freed_memory(), memory.trim_memory() in (True, False))
     assert run_python(code) == f"{bool(libc)} True\n"
 
 
+@pytest.mark.skipif((os.cpu_count() or 1) > memory.FEW_CORES, reason="threads have heaps of their own")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's settings")
+def test_a_large_temporary_block_is_not_mapped_anew_in_every_run():
+    code = """
+import resource
+import numpy as np
+from functorch_core import xla
+matrix, three = "tensor<5000x5000xf32>", "tensor<5000x3xf32>"
+module = f'''module {{ func.func @main(%x: {three}, %y: tensor<3x5000xf32>) -> {three} {{
+  %m = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({three}, tensor<3x5000xf32>) -> {matrix}
+  %r = stablehlo.dot_general %m, %x, contracting_dims = [1] x [0] : ({matrix}, {three}) -> {three}
+  return %r : {three} }} }}'''
+x, y = np.ones((5000, 3), "f"), np.ones((3, 5000), "f")
+program = xla.compile(module, inputs=[x, y], outputs=[x], cache=False)
+arguments = [xla.put(x), xla.put(y)]
+faults = [resource.getrusage(resource.RUSAGE_SELF).ru_minflt]
+for _ in range(12):
+    xla.to_numpy(program(arguments)[0])
+    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+print(sum(np.diff(faults) > 10_000) < 6)  # 24,000 pages have 100 MB; what else is allocated may move the block
+"""
+    assert run_python(code, FUNCTORCH_CPU_ASYNC="1") == "True\n"
+
+
 @pytest.mark.parametrize("length, expected", [(10, 0), (40_000, 2)])
 def test_compiling_a_large_module_gives_free_memory_back_before_and_after(monkeypatch, length, expected):
     counted = []
