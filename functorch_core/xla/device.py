@@ -98,9 +98,9 @@ def overlap_python() -> None:
 
 def _start_cpu() -> Any:
     global _synchronous
-    memory.keep_freed_memory()
-    threads.tell_xla()
     chosen = os.environ.get("FUNCTORCH_CPU_ASYNC", "1" if _asynchronous else "0")
+    memory.keep_freed_memory(one_heap=chosen == "1")
+    threads.tell_xla()
     client = binding.make_cpu_client(asynchronous=chosen == "1", num_devices=cpu_devices_wanted())
     if chosen != "1":
         _synchronous = client

@@ -4,11 +4,12 @@ XLA asks for one temporary block a run. glibc maps a block above 32 MiB anew eac
 afterwards, and the run pays the page faults: a GPT's gradient took 28.2 ms, and 17.2 ms without.
 
 A thread has a heap of its own, an arena, in which no block is larger than 64 MiB: a larger one that a thread of
-XLA's asks for is mapped anew whatever the settings. With one heap for all threads a step of an encoder (86 MiB)
-takes 116 ms for 138, one of ResNet-18 (235 MiB) 411 for 466, and peak memory is lower, as what one thread freed
-serves the others: ResNet-18 732 MB for 845, a GPT 292 for 380, a mobile network 412 for 471 to 636. The price:
-XLA's compiler allocates on all threads, and they wait for each other. On 2 cores compiling takes 1.1 of the time;
-on many it would take more, so that one heap is for few cores only.
+XLA's asks for, as the asynchronous client's do, is mapped anew whatever the settings. With one heap for all
+threads a step of an encoder (86 MiB) takes 116 ms for 138, one of ResNet-18 (235 MiB) 411 for 466, and peak
+memory is lower, as what one thread freed serves the others: ResNet-18 732 MB for 845, a GPT 292 for 380, a
+mobile network 412 for 471 to 636. The price: XLA's compiler allocates on all threads, and they wait for each
+other. On 2 cores compiling takes 1.1 of the time; on many it would take more, so that one heap is for few cores
+only.
 
 The settings are process-wide; FUNCTORCH_MALLOC=0 leaves the allocator alone.
 """
@@ -44,12 +45,15 @@ def _glibc() -> Any:
     return library
 
 
-def keep_freed_memory() -> bool:
-    """Apply the settings, before the client is made; whether they were applied."""
+def keep_freed_memory(*, one_heap: bool = False) -> bool:
+    """Apply the settings, before the client is made; whether they were applied.
+
+    one_heap: threads have none of their own, where there are few cores.
+    """
     if os.environ.get("FUNCTORCH_MALLOC") == "0":
         return False
     library = _glibc()
-    settings = (*_SETTINGS, _ONE_HEAP) if (os.cpu_count() or 1) <= FEW_CORES else _SETTINGS
+    settings = (*_SETTINGS, _ONE_HEAP) if one_heap and (os.cpu_count() or 1) <= FEW_CORES else _SETTINGS
     return library is not None and all(library.mallopt(*setting) for setting in settings)
 
 
