@@ -11,6 +11,7 @@ call that the user made: nothing of this costs anything until there is an error.
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 import sys
 import types
@@ -174,7 +175,9 @@ class Table:
         self.members: dict[tuple, tuple] = {}  # code, cells -> function, how it is written
         for name, thing in vars(Tensor).items():
             if isinstance(thing, types.FunctionType):
-                self.members.setdefault(_key(thing), (thing, _writer(name)))
+                # While something overrides, members ask it first; the same ones without asking are found as well.
+                for function in {thing, inspect.unwrap(thing)}:
+                    self.members.setdefault(_key(function), (function, _writer(name)))
             elif isinstance(thing, property):
                 self._add_property(name, thing)
 
