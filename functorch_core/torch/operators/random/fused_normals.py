@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,13 +24,14 @@ from ....engine.compiling import compile_lowered
 from ..values import full_like, p
 from . import box_muller as constants
 
-BLOCK = 1 << 16  # numbers that the program makes
+BLOCK = 1 << 16  # numbers that the program makes of as many outputs of the generator
+Starts: TypeAlias = Callable[[np.ndarray], Callable[[], np.ndarray]]
 WORTH = 1 << 22  # so many numbers were made by NumPy before it pays to compile: 0.1 s lost, 0.3 s to compile
 _made = 0
 
 
-def program(count: int) -> Callable[[np.ndarray], np.ndarray] | None:
-    """What makes normals of BLOCK uniforms, or of fewer; None if NumPy is to make these `count`."""
+def program(count: int) -> Starts | None:
+    """What starts to make normals of BLOCK outputs, or of fewer; None if NumPy is to make these `count`."""
     global _made
     _made += count
     if _made < WORTH or count < BLOCK // 4 or xla.in_forked_child():
@@ -38,23 +40,32 @@ def program(count: int) -> Callable[[np.ndarray], np.ndarray] | None:
 
 
 @functools.cache
-def _compiled() -> Callable[[np.ndarray], np.ndarray] | None:
-    """The compiled function of BLOCK uniforms, or None if it does not make NumPy's numbers."""
+def _compiled() -> Starts | None:
+    """Starts the compiled function of BLOCK outputs of 32 bits; None if it does not make NumPy's numbers."""
     device = xla.devices("cpu")[0]
     with outside_traces():
-        graph = trace_closed(lambda u: [_normals(u)], [aval((BLOCK,), dt.float32)], "normals")
+        graph = trace_closed(lambda words: [_normals(_uniforms(words))], [aval((BLOCK,), dt.uint64)], "normals")
         lowered = lower(graph, "cpu")
-    executable = compile_lowered(lowered, device, lowered.features | {"hot"})
+    executable = compile_lowered(lowered, device, lowered.features | {"hot", "narrow"})
 
-    def run(uniforms: np.ndarray) -> np.ndarray:
-        block = np.zeros(BLOCK, np.float32)
-        block[: uniforms.size] = uniforms.reshape(-1)
-        return xla.to_numpy(executable.run([xla.put(block, device, owned=True)])[0])[: uniforms.size]
+    def start(words: np.ndarray) -> Callable[[], np.ndarray]:
+        block = words
+        if words.size < BLOCK:
+            block = np.zeros(BLOCK, np.uint64)
+            block[: words.size] = words
+        results = executable.run([xla.put(block, device, owned=True)])
+        return lambda: xla.to_numpy(results[0])[: words.size]
 
-    sample = (np.random.default_rng(0).integers(0, 1 << 24, BLOCK) * 2.0**-24).astype(np.float32)
-    u = sample.reshape(-1, 2, 8)
+    sample = np.random.default_rng(0).integers(0, 1 << 32, BLOCK, np.uint64)
+    u = ((sample & 0xFFFFFF) * 2.0**-24).astype(np.float32).reshape(-1, 2, 8)
     wanted = np.stack(constants.box_muller_float32(1 - u[:, 0], u[:, 1]), 1)
-    return run if np.array_equal(run(sample), wanted.reshape(-1)) else None
+    return start if np.array_equal(start(sample)(), wanted.reshape(-1)) else None
+
+
+def _uniforms(words):
+    """What `uniform_float32` makes of outputs."""
+    bits = p.convert(p.and_(words, full_like(words, (1 << 24) - 1)), dtype=dt.int32)
+    return p.mul(p.convert(bits, dtype=dt.float32), 2.0**-24)
 
 
 def _normals(uniforms):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -156,11 +156,14 @@ def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float, serial: 
     compute = opmath(dtype)
     out = np.empty(n, dtype)
     whole = n - n % 16
-    fused = fused_normals.program(whole) if compute == np.float32 else None
-    block = fused_normals.BLOCK if fused else _BLOCK
-    for start in range(0, whole, block):
-        stop = min(start + block, whole)
-        out[start:stop] = cast(_normal_blocks(gen, stop - start, compute, mean, std, fused), dtype)
+    start_block = fused_normals.program(whole) if compute == np.float32 else None
+    if start_block is not None:
+        for part, values in _drawn_beside(start_block, gen, whole):
+            out[part] = cast(affine(values, std, mean), dtype)
+    else:
+        for start in range(0, whole, _BLOCK):
+            stop = min(start + _BLOCK, whole)
+            out[start:stop] = cast(_normal_blocks(gen, stop - start, compute, mean, std), dtype)
     if n % 16:
         if dtype == compute:
             gen.random32((n % 16) * compute.itemsize // 4)  # drawn, then overwritten below
@@ -168,17 +171,27 @@ def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float, serial: 
     return out
 
 
-def _normal_blocks(gen, n: int, dtype: np.dtype, mean: float, std: float, fused=None) -> np.ndarray:
+def _drawn_beside(start_block: fused_normals.Starts, gen, n: int) -> Iterator[tuple[slice, np.ndarray]]:
+    """Normals, and where they belong: those of a block are computed while the next block's outputs are drawn."""
+    before = None
+    for start in range(0, n, fused_normals.BLOCK):
+        part = slice(start, min(start + fused_normals.BLOCK, n))
+        computing = part, start_block(gen.random32(part.stop - part.start))
+        if before is not None:
+            yield before[0], before[1]()
+        before = computing
+    if before is not None:
+        yield before[0], before[1]()
+
+
+def _normal_blocks(gen, n: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
     """Blocks of 16: 8 radii from the first 8 uniforms, 8 angles from the others."""
     if dtype == np.float32 and n <= FEW_BLOCKS:
         return affine(gen.few(n, "normals", _normals_of, 16, most=FEW_BLOCKS), std, mean)
-    uniforms = gen.uniform_float32(n) if dtype == np.float32 else gen.uniform_float64(n)
-    if fused is not None:
-        return affine(fused(uniforms), std, mean)
     if dtype == np.float32:
-        values = _by_16(uniforms)
+        values = _by_16(gen.uniform_float32(n))
     else:
-        values = _by_16(uniforms, _box_muller_float64)
+        values = _by_16(gen.uniform_float64(n), _box_muller_float64)
     return affine(values, std, mean)
 
 
