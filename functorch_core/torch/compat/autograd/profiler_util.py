@@ -301,9 +301,12 @@ class EventList(list):
         time_unit: str | None = None,
     ) -> str:
         """A table with a row for each entry, as PyTorch's: the largest by `sort_by` first, at most `row_limit` rows
-        (-1: all). `time_unit` is "us", "ms" or "s"; None chooses for each number."""
+        (-1: all); of the kinds of devices, as in "self_cuda_time_total", one speaks as "device". `time_unit` is "us",
+        "ms" or "s"; None chooses for each number."""
         if not self:
             return ""
+        if sort_by is not None:
+            sort_by = re.sub("cuda|xpu|privateuse1", "device", sort_by)
         rows = sorted(self, key=attrgetter(sort_by), reverse=True) if sort_by is not None else list(self)
         if top_level_events_only:
             rows = [e for e in rows if e.cpu_parent is None]

@@ -34,14 +34,12 @@ def numbers(x) -> np.ndarray:
 # ---- numbers -------------------------------------------------------------------------------------
 
 
-def scalar(tag: str, x, new_style: bool, double_precision: bool) -> Summary:
-    """One number; in the new style as a tensor."""
-    if not new_style:
-        return Summary(value=[Summary.Value(tag=tag, simple_value=float(x))])
+def scalar(tag: str, x: float, double_precision: bool) -> Summary:
+    """One number as a tensor."""
     if double_precision:
-        tensor = TensorProto(dtype="DT_DOUBLE", double_val=[float(x)])
+        tensor = TensorProto(dtype="DT_DOUBLE", double_val=[x])
     else:
-        tensor = TensorProto(dtype="DT_FLOAT", float_val=[float(x)])
+        tensor = TensorProto(dtype="DT_FLOAT", float_val=[x])
     return _of_plugin(tag, "scalars", b"", tensor)
 
 
@@ -206,7 +204,10 @@ def pixels_of(figure) -> np.ndarray:
 
 def audio(tag: str, sound, sample_rate: int) -> Summary:
     """A sound of one channel, numbers of -1 to 1, as a wave of 16 bits."""
-    array = np.clip(numbers(sound).squeeze(), -1, 1)
+    array = numbers(sound).squeeze()
+    if abs(array).max() > 1:
+        print("warning: audio amplitude out of range, auto clipped.")  # PyTorch prints it, too
+        array = np.clip(array, -1, 1)
     if array.ndim != 1:
         raise AssertionError("input tensor should be 1 dimensional.")
     file = io.BytesIO()

@@ -14,6 +14,7 @@ except ImportError as _error:
 
 import importlib as _importlib
 import os as _os
+import socket as _socket
 import time as _time
 
 import numpy as _np
@@ -24,12 +25,24 @@ def _made(what: str, *args, module: str = "_summaries"):
     return getattr(_importlib.import_module(f".{module}", __package__), what)(*args)
 
 
+def _number(x) -> float:
+    """The one number that x is; AssertionError for more."""
+    try:
+        return float(x)
+    except (TypeError, ValueError):
+        shape = _np.shape(x.detach().cpu().numpy() if hasattr(x, "detach") else x)
+        if _np.prod(shape) == 1 or not shape:
+            raise
+        text = "Tensor should contain one element (0 dimensions).             Was given size: {} and {} dimensions."
+        raise AssertionError(text.format(int(_np.prod(shape)), len([n for n in shape if n != 1]))) from None
+
+
 class SummaryWriter:
     """Writes an event file for TensorBoard."""
 
     def __init__(self, log_dir=None, comment="", purge_step=None, max_queue=10, flush_secs=120, filename_suffix=""):
         stamp = _time.strftime("%b%d_%H-%M-%S")
-        self.log_dir = log_dir or _os.path.join("runs", stamp + comment)
+        self.log_dir = log_dir or _os.path.join("runs", f"{stamp}_{_socket.gethostname()}{comment}")
         self._options = max_queue, flush_secs, filename_suffix
         self._file = None
         self._runs: dict[str, SummaryWriter] = {}  # of add_scalars
@@ -45,9 +58,9 @@ class SummaryWriter:
     def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False):
         """One number at a step."""
         if new_style:
-            made = _made("scalar", tag, scalar_value, new_style, double_precision)
+            made = _made("scalar", tag, _number(scalar_value), double_precision)
         else:
-            made = _Summary(value=[_Summary.Value(tag=tag, simple_value=float(scalar_value))])
+            made = _Summary(value=[_Summary.Value(tag=tag, simple_value=_number(scalar_value))])
         self._add(made, global_step, walltime)
 
     def add_scalars(self, main_tag, tag_scalar_dict, global_step=None, walltime=None):
