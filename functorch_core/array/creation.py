@@ -282,7 +282,7 @@ def _host_numbers(obj, dtype) -> np.ndarray:
 def _checked(array: np.ndarray, obj, dtype) -> np.ndarray:
     """Numbers in a given dtype; OverflowError for integers that do not fit."""
     if dtype in dt.INTEGER and array.dtype.kind in "iu" and array.size:
-        info = np.iinfo(dtype)
+        info = dt.iinfo(dtype)
         if int(array.min()) < info.min or int(array.max()) > info.max:
             raise OverflowError(f"asarray: {obj!r:.60} does not fit {dtype.name}")
     return array.astype(dtype)

@@ -67,6 +67,11 @@ def operands(sequence, name: str):
     return [operand(x, name) for x in sequence]
 
 
+def has_narrow(args) -> bool:
+    """Whether an array among them has less than a byte an element."""
+    return any([x.aval.dtype in dt.SUB_BYTE for x in args if x.__class__ is Value or x.__class__ is Traced])
+
+
 def check_integers(name: str, args):
     """OverflowError for a Python integer that the integer array it meets cannot hold."""
     dtypes = [x.aval.dtype for x in args if x.__class__ is Value or x.__class__ is Traced]
@@ -75,7 +80,7 @@ def check_integers(name: str, args):
     dtype = functools.reduce(dt.promote, dtypes)
     if dtype not in dt.INTEGER:
         return
-    info = np.iinfo(dtype)
+    info = dt.iinfo(dtype)
     for x in args:
         if x.__class__ is int and not info.min <= x <= info.max:
             raise OverflowError(DOES_NOT_FIT.format(name=name, value=x, dtype=dtype.name))
@@ -154,7 +159,7 @@ def _public_op(operation: Op, called: str, write: Callable) -> Callable:
                     args = [operand(a, name) for a in args]
             if scalars:
                 for a in args:
-                    if a.__class__ is int and not 0 <= a < 128:
+                    if a.__class__ is int and not 0 <= a < 2 and (not 0 <= a < 128 or has_narrow(args)):
                         check_integers(name, args)
             if state.builder is not None:
                 return wrap_result(operation.inline(args, static))

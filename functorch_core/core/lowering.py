@@ -19,7 +19,7 @@ import numpy as np
 from .. import xla
 from . import dtypes as dt
 from .aval import Aval, aval
-from .complex32 import by_complex64
+from .emulated import by_wider
 from .graph import Graph, Literal, Node
 from .trace import trace_closed
 from .types import Function, Value
@@ -147,7 +147,7 @@ class LowerContext:
 
     def graph(self, graph: Graph, operands: Sequence[Operand]) -> list[Operand]:
         """Write a graph's nodes here; the operands of its outputs."""
-        graph = by_complex64(graph)
+        graph = by_wider(graph)
         env = dict(zip(graph.inputs, operands, strict=True))
         for node in graph.nodes:
             self._node(graph, node, env)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from .aval import Aval, aval_of
-from .complex32 import by_complex64
+from .emulated import by_wider
 from .errors import CONCRETE_MESSAGE, LEAK_MESSAGE, NOT_LINEAR_MESSAGE, ConcretizationError, LeakError
 from .graph import Graph, Literal, Node
 from .outside import AskedByEngine, Noting, surroundings
@@ -322,7 +322,7 @@ def evaluate(graph: Graph, args: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _evaluate_watched(graph: Graph, args: Sequence[Any], watch: Function) -> list[np.ndarray]:
-    graph = by_complex64(graph)
+    graph = by_wider(graph)
     env = dict(zip(graph.inputs, map(np.asarray, args), strict=True))
     for node in graph.nodes:
         args = [env[s] for s in node.inputs]
