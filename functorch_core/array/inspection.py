@@ -11,7 +11,6 @@ from .. import xla
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..ops.promotion import result_dtype
-from .array import Array
 from .expose import operand
 
 KINDS = {

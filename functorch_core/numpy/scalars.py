@@ -133,7 +133,8 @@ def isscalar(element) -> builtins.bool:
 __all__ = [
     "bfloat16", "bool", "bool_", "cdouble", "character", "complex128", "complex64", "complex_", "complexfloating",
     "csingle", "double", "dtype", "flexible", "float16", "float32", "float4_e2m1fn", "float64", "float8_e3m4",
-    "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "floating", "generic", "inexact", "int16", "int2",
-    "int32", "int4", "int64", "int8", "int_", "integer", "isscalar", "issubdtype", "number", "object_", "signedinteger",
-    "single", "uint", "uint16", "uint2", "uint32", "uint4", "uint64", "uint8", "unsignedinteger",
+    "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+    "float8_e8m0fnu", "float_", "floating", "generic", "inexact", "int16", "int2", "int32", "int4", "int64", "int8",
+    "int_", "integer", "isscalar", "issubdtype", "number", "object_", "signedinteger", "single", "uint", "uint16",
+    "uint2", "uint32", "uint4", "uint64", "uint8", "unsignedinteger",
 ]  # fmt: skip

@@ -234,7 +234,8 @@ def bitcast(x: Value, *, dtype: np.dtype) -> Value:
 
 def _bitcast_shape(x: Aval, *, dtype: np.dtype) -> Aval:
     if not {x.dtype, dtype} <= dt.REAL - dt.SUB_BYTE:
-        raise TypeError(f"bitcast takes and makes int and floating arrays of a byte an element or more, got {x} to {dtype}")
+        kinds = "int and floating arrays of a byte an element or more"
+        raise TypeError(f"bitcast takes and makes {kinds}, got {x} to {dtype}")
     wide, narrow = x.dtype.itemsize, dtype.itemsize
     if wide == narrow:
         return x.with_dtype(dtype)

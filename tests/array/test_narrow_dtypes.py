@@ -83,7 +83,9 @@ def test_arrays_of_them(name):
 
 
 def test_gradients_go_through_small_floats():
-    f = lambda x: (x.astype(jnp.float4_e2m1fn).astype(jnp.float32) ** 2).sum()
+    def f(x):
+        return (x.astype(jnp.float4_e2m1fn).astype(jnp.float32) ** 2).sum()
+
     assert fc.grad(f)(jnp.asarray([1.0, 2.0, 2.7])).tolist() == [2.0, 4.0, 6.0]
 
 

@@ -159,6 +159,8 @@ UNSTORED = {
 unstored = {name: _Unstored(name, *what) for name, what in UNSTORED.items()}
 
 by_name: dict[str, dtype] = {name: dtype(name, numpy) for name, numpy in _TABLE.items()}
+
+
 class _ByNumpy(dict):
     """The dtypes by NumPy's; an array of the functional face may have one that tensors lack."""
 
