@@ -13,9 +13,9 @@ from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
 from ..core.explain import explaining
 from ..core.trace import Traced, state
 from ..core.tree import boxes, content
-from ..engine import Value, from_buffer, from_numpy, to_buffer, to_numpy
+from ..engine import Value, from_buffer, from_numpy, has_data, to_buffer, to_numpy
 from ..ops import creation as ops
-from ..ops.manipulation import astype, stack
+from ..ops.manipulation import _duplicate, astype, stack
 from ..ops.op import lift
 from .array import Array, as_value, wrap
 from .expose import public
@@ -204,7 +204,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
 
     Python floats become float32, ints int64; arrays keep their dtype, unless `dtype` is given. The
     data are always copied from NumPy arrays (copy=False is a ValueError there), and never from
-    tensors of the PyTorch face. TypeError for anything else; ValueError for ragged lists.
+    tensors of the PyTorch face; an Array itself is returned, but for copy=True. TypeError for anything else;
+    ValueError for ragged lists.
 
     >>> import functorch_core as fc
     >>> fc.asarray([[1, 2], [3, 4]])
@@ -215,7 +216,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
     if obj.__class__ in boxes:
         obj = content(obj)
     if isinstance(obj, Array):
-        array = obj
+        array = _copied(obj) if copy else obj
     elif isinstance(obj, (list, tuple)) and _holds_arrays(obj):
         array = wrap(_stacked(obj))
     elif copy is False:
@@ -229,6 +230,12 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
             raise ValueError(f"asarray(..., copy=False): {array.aval} to {dtype.name} is a copy")
         array = wrap(astype(as_value(array), dtype))
     return on_device(array, device)
+
+
+def _copied(x: Array) -> Array:
+    """x in memory of its own, once it is computed; inside of a trace memory means nothing."""
+    value = as_value(x)
+    return x if value.__class__ is Traced or not has_data(value) else wrap(_duplicate(value))
 
 
 def _holds_arrays(obj) -> bool:
@@ -310,7 +317,7 @@ def from_dlpack(x, /, *, device=None, copy=None) -> Array:
 
 
 def copy(a, order=None) -> Array:
-    """a itself: Arrays are immutable. NumPy arrays and numbers become Arrays.
+    """An Array of the same numbers, which stays when memory of `a` is given away (fc.jit(f, donate_argnums=0)).
 
     >>> import functorch_core as fc
     >>> fc.copy(fc.asarray([1, 2]))
@@ -318,7 +325,7 @@ def copy(a, order=None) -> Array:
     """
     if order not in (None, "K", "C", "A"):
         raise NotImplementedError(f"copy: order={order!r}; arrays are in row-major order")
-    return asarray(a)
+    return asarray(a, copy=True)
 
 
 __all__ = [

@@ -51,6 +51,9 @@ def signature_of(fun: Callable) -> inspect.Signature | None:
         return None
 
 
+FORWARDED = ("def_vmap", "defjvp", "defjvps", "defvjp")
+
+
 class _Custom:
     """What custom_jvp and custom_vjp share: static arguments, and one rule per structure."""
 
@@ -61,6 +64,11 @@ class _Custom:
         self.fun, self.name, self.signature = fun, name_of(fun), signature_of(fun)
         self.nondiff, _ = resolve_arguments(fun, nondiff_argnums, nondiff_argnames, type(self).__name__)
         self._rules: dict[tuple, object] = {}
+
+    def __getattr__(self, name: str):
+        if name in FORWARDED:  # of a function that is declared with custom_vmap, or another rule, too
+            return getattr(self.fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)

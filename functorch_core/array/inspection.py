@@ -181,6 +181,6 @@ class NamespaceInfo:
         standard = [
             d
             for d in sorted(dt.ALL, key=lambda d: d.name)
-            if d not in dt.FLOAT8 and d not in (dt.float16, dt.bfloat16, dt.complex32)
+            if d not in dt.FLOAT8 | dt.SUB_BYTE and d not in (dt.float16, dt.bfloat16, dt.complex32)
         ]
         return {d.name: d for d in standard if kind is None or isdtype(d, kind)}

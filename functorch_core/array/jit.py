@@ -270,7 +270,7 @@ class Jitted:
         static, dynamic_args, dynamic_kwargs = self._split(args, kwargs)
         leaves, treedef = tree.flatten((dynamic_args, dynamic_kwargs))
         values, kinds = arguments(leaves, self.name, shapes)
-        key = (static, treedef, tuple(kinds))
+        key = (static, treedef, tuple(kinds), *settings.contexts)
         signature = self._signatures.get(key)
         if signature is None or signature.noted and is_stale(signature.noted):
             signature = self._trace(args, kwargs, treedef, kinds)

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import xla
 from ..core.explain import explaining
+from ..engine.modes import settings
 from .environment import process_index
 from .further import device_put
 from .sharding import named, with_sharding_constraint
@@ -38,6 +39,47 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "transfer_guard_device_to_host": ("allow", "arrays are copied to the host where they are read"),
     "transfer_guard_device_to_device": ("allow", "arrays are copied to the device of a program"),
 }
+
+
+class _UserContext:
+    """What make_user_context returns."""
+
+    def __init__(self, default_value: Any):
+        self._default = default_value
+
+    @property
+    def value(self) -> Any:
+        """The value in force."""
+        return next((value for context, value in reversed(settings.contexts) if context is self), self._default)
+
+    get_global = value.fget
+
+    @contextlib.contextmanager
+    def __call__(self, new_value: Any):
+        hash(new_value)  # TypeError for what no program can be found by
+        saved = settings.contexts, settings.direct
+        settings.contexts, settings.direct = (*saved[0], (self, new_value)), False
+        try:
+            yield
+        finally:
+            settings.contexts, settings.direct = saved
+
+
+@explaining
+def make_user_context(default_value: Any = None) -> _UserContext:
+    """A value that functions of fc.jit may read while they are traced: for each value they are traced anew.
+
+    `with context(value):` sets it, `context.value` reads it. The values are hashable.
+
+    >>> import functorch_core as fc
+    >>> scale = fc.make_user_context(1.)
+    >>> f = fc.jit(lambda x: x * scale.value)
+    >>> with scale(3.):
+    ...     y = f(2.)
+    >>> f(2.), y
+    (Array(2., dtype=float32), Array(6., dtype=float32))
+    """
+    return _UserContext(default_value)
 
 
 def _setting(name: str, value: Any, reason: str) -> Callable:
@@ -157,6 +199,6 @@ class set_mesh:  # noqa: N801  the name is JAX's
 
 
 __all__ = [
-    *SETTINGS, "host_count", "host_id", "host_ids", "make_array_from_process_local_data", "process_indices", "reshard",
-    "set_mesh",
+    *SETTINGS, "host_count", "host_id", "host_ids", "make_array_from_process_local_data", "make_user_context",
+    "process_indices", "reshard", "set_mesh",
 ]  # fmt: skip

@@ -230,6 +230,15 @@ Array.addressable_shards = property(
     [(3,)]
     """,
 )
+Array.global_shards = Array.addressable_shards
+Array.committed = property(
+    lambda x: False,
+    doc="""Whether it stays on its device in any case: never, programs copy what lies elsewhere.
+
+    >>> fc.arange(3).committed
+    False
+    """,
+)
 Array.is_fully_replicated = property(
     lambda x: array_sharding(x).is_fully_replicated,
     doc="""Whether each of its devices has the whole array.

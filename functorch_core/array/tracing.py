@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 
 from ..core import tree
 from ..core.aval import Aval, aval
-from ..core.dtypes import promote
+from ..core.dtypes import canonical, promote
 from ..core.errors import TracingError
 from ..core.explain import name_of
 from ..core.graph import Graph
@@ -77,7 +78,32 @@ class ShapeDtype:
     def __init__(self, shape, dtype, *, sharding=None, weak_type=False):
         refuse("ShapeDtypeStruct", ONE_DEVICE, sharding=sharding)
         refuse("ShapeDtypeStruct", "A Python number in its place is weak: fc.eval_shape(f, 1.).", weak_type=weak_type)
-        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        self.shape, self.dtype = tuple(shape), canonical(dtype)
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions there are."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        return math.prod(self.shape)
+
+    weak_type, sharding = False, None
+
+    def update(self, **changes) -> ShapeDtype:
+        """Another one, with a shape or dtype of its own.
+
+        >>> fc.ShapeDtype((2, 3), "float32").update(shape=(4,))
+        ShapeDtype(shape=(4,), dtype=float32)
+        """
+        return ShapeDtype(**{"shape": self.shape, "dtype": self.dtype, **changes})
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("a ShapeDtype without dimensions has no length")
+        return self.shape[0]
 
     def __repr__(self):
         return f"ShapeDtype(shape={self.shape}, dtype={self.dtype.name})"

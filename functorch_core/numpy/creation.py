@@ -42,7 +42,7 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None):
     Array([[1., 2.]], dtype=float32)
     """
     _in_row_major("array", order)
-    out = fc.asarray(object, dtype=dtype, device=device)
+    out = fc.asarray(object, dtype=dtype, device=device, copy=copy or None)
     return out if out.ndim >= ndmin else fc.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
 
 
@@ -134,6 +134,8 @@ def load(file, *args, **kwargs):
     Array([0, 1, 2], dtype=int64)
     """
     found = np.load(file, *args, **kwargs)
+    if isinstance(found, np.ndarray) and found.dtype == "V2":  # NumPy's files say of bfloat16 that it has two bytes
+        found = found.view(dt.bfloat16)
     return fc.asarray(found) if isinstance(found, np.ndarray) else found
 
 
@@ -428,6 +430,9 @@ class _Joiner:
     def __getitem__(self, key):
         items = list(key) if isinstance(key, tuple) else [key]
         axis, ndmin, place = (-1, 2, 0) if self.columns else (0, 1, -1)
+        if isinstance(items[0], str) and items[0] in ("r", "c"):  # r_ gives a matrix of one row, or one column
+            joined = self[tuple(items[1:])]
+            return fc.reshape(joined, (1, -1) if items[0] == "r" else (-1, 1)) if joined.ndim == 1 else joined
         if isinstance(items[0], str):
             numbers = [int(v) for v in items.pop(0).split(",")]
             axis, ndmin, place = (numbers + [ndmin, place][len(numbers) - 1 :])[:3]

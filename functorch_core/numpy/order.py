@@ -147,8 +147,8 @@ def digitize(x, bins, right=False, *, method=None):
         return fc.zeros(x.shape, dtype=dt.DEFAULT_INT)
     dtype = fc.result_type(x, bins)
     x, bins = x.astype(dtype), bins.astype(dtype)
-    rising = fc.searchsorted(bins, x, side="left" if right else "right")
-    falling = bins.size - fc.searchsorted(fc.flip(bins), x, side="right" if right else "left")
+    side = "left" if right else "right"
+    rising, falling = fc.searchsorted(bins, x, side=side), bins.size - fc.searchsorted(fc.flip(bins), x, side=side)
     return fc.where(bins[-1] >= bins[0], rising, falling)
 
 

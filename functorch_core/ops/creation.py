@@ -168,11 +168,12 @@ def linspace(start, stop, /, *, num, dtype=None, endpoint=True, axis=0):
     a = aval_of(start)
     axis = canonical_axis(axis, a.ndim + 1, "linspace")
     shape = (*a.shape[:axis], num, *a.shape[axis:])
-    steps = p.convert(p.iota(shape=shape, dtype=dt.int64, dimension=axis), dtype=a.dtype)
-    t = p.div(steps, p.full(shape, max(num - 1 if endpoint else num, 1), a.dtype))
+    wide = dt.promote(a.dtype, dt.float64)  # 3 / 5 of 25 are 15 then, once they are rounded
+    steps = p.convert(p.iota(shape=shape, dtype=dt.int64, dimension=axis), dtype=wide)
+    t = p.div(steps, p.full(shape, max(num - 1 if endpoint else num, 1), wide))
     kept = tuple(d for d in range(a.ndim + 1) if d != axis)
-    start, stop = (p.broadcast_in_dim(x, shape=shape, dims=kept) for x in (start, stop))
-    out = p.add(p.mul(start, p.sub(p.full(shape, 1, a.dtype), t)), p.mul(stop, t))
+    start, stop = (p.broadcast_in_dim(p.convert(x, dtype=wide), shape=shape, dims=kept) for x in (start, stop))
+    out = p.add(p.mul(start, p.sub(p.full(shape, 1, wide), t)), p.mul(stop, t))
     dtype = a.dtype if dtype is None else dt.canonical(dtype)
     return p.convert(p.floor(out) if dtype in dt.INTEGER else out, dtype=dtype)
 

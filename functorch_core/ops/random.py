@@ -181,6 +181,8 @@ def normal(key, shape=(), dtype=None):
     if dtype in dt.COMPLEX:
         parts = [standard_normal(k, shape, dt.real_of(dtype)) for k in subkeys(key)]
         return p.mul(p.complex(*parts), math.sqrt(0.5))
+    if dtype in dt.FLOAT8:
+        return p.convert(standard_normal(key, shape, dt.float32), dtype=dtype)
     return standard_normal(key, shape, _float_dtype(dtype, "normal"))
 
 

@@ -117,27 +117,28 @@ _FLOAT4_STEPS = ((0.25, 0.5), (0.75, 0.5), (1.25, 0.5), (1.75, 0.5), (2.5, 1.0),
 def _round_to_float4(x: Value) -> Value:
     """x as one of the numbers of float4_e2m1fn, ties to even: XLA rounds float32 twice on the way, so that 0.25 and
     a little becomes 0."""
-    from .arithmetic import abs, add
-
-    size, out = abs(x), full(x.shape, 0, x.dtype)
+    size, out = _arithmetic().abs(x), full(x.shape, 0, x.dtype)
     for i, (tie, step) in enumerate(_FLOAT4_STEPS):
         beyond = ge(size, tie) if i % 2 else gt(size, tie)
-        out = add(out, select(beyond, full(x.shape, step, x.dtype), full(x.shape, 0, x.dtype)))
+        out = _arithmetic().add(out, select(beyond, full(x.shape, step, x.dtype), full(x.shape, 0, x.dtype)))
     return with_sign_of(out, x)
 
 
 def _clipped(x: Value, *, dtype: np.dtype) -> Value:
-    from .arithmetic import max, min
-
     info = dt.iinfo(dtype)
     low, high = (full(x.shape, n, x.dtype) for n in (int(info.min), int(info.max)))
-    return min(max(select(ne(x, x), full(x.shape, 0, x.dtype), x), low), high)
+    x = select(ne(x, x), full(x.shape, 0, x.dtype), x)
+    return _arithmetic().min(_arithmetic().max(x, low), high)
+
+
+def _arithmetic() -> Any:
+    from . import arithmetic  # which imports this file
+
+    return arithmetic
 
 
 def _repair_float8(x: Value, *, above: float, up_to: float, instead: float) -> Value:
-    from .arithmetic import abs
-
-    size = abs(x)
+    size = _arithmetic().abs(x)
     return select(and_(gt(size, above), le(size, up_to)), full(x.shape, instead, x.dtype), x)
 
 
