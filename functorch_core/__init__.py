@@ -12,7 +12,7 @@ from .collector import Waiting as _Waiting
 
 _waiting = _Waiting()
 
-from . import engine, tree_util
+from . import engine, tree, tree_util
 from .array import fourier as fft
 from .array import linalg, random
 from .array import methods as _methods
@@ -75,7 +75,6 @@ from .array.sharding import P, make_array_from_callback, make_array_from_single_
 from .array.tracing import ShapeDtype
 from .array.tracing import ShapeDtype as ShapeDtypeStruct
 from .array.vmap import vmap
-from .core import tree
 from .core.dtypes import (
     bfloat16,
     bool_,

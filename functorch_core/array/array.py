@@ -20,7 +20,16 @@ from ..ops.signature import Weak
 _new = object.__new__
 
 
-class Array(HasAval):
+class _Instances(type):
+    """Typed keys are instances of Array to users' programs, as in JAX; here `x.__class__ is Array` is asked."""
+
+    keys: type | None = None  # the class of typed keys
+
+    def __instancecheck__(cls, x):
+        return type.__instancecheck__(cls, x) or x.__class__ is _Instances.keys is not None
+
+
+class Array(HasAval, metaclass=_Instances):
     """An immutable n-dimensional array. Make one with fc.asarray, fc.zeros, fc.random.normal, ...
 
     >>> import functorch_core as fc

@@ -105,7 +105,7 @@ def full(shape, fill_value, dtype=None, *, device=None) -> Array:
 
 def _number(x, name: str):
     """A Python number of a number or a concrete 0-d array."""
-    if isinstance(x, Array):
+    if x.__class__ is Array:
         return to_numpy(as_value(x)).item() if x._value.__class__ is Value else _static(x, name)
     if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and not x.ndim):
         return x.item()
@@ -215,7 +215,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
     dtype = None if dtype is None else dt.canonical(dtype)
     if obj.__class__ in boxes:
         obj = content(obj)
-    if isinstance(obj, Array):
+    if obj.__class__ is Array:
         array = _copied(obj) if copy else obj
     elif isinstance(obj, (list, tuple)) and _holds_arrays(obj):
         array = wrap(_stacked(obj))
@@ -240,7 +240,9 @@ def _copied(x: Array) -> Array:
 
 def _holds_arrays(obj) -> bool:
     return any(
-        isinstance(x, (Array, Value, Traced, *boxes)) or (isinstance(x, (list, tuple)) and _holds_arrays(x))
+        x.__class__ is Array
+        or isinstance(x, (Value, Traced, *boxes))
+        or (isinstance(x, (list, tuple)) and _holds_arrays(x))
         for x in obj
     )
 

@@ -535,7 +535,7 @@ class debug(metaclass=_Namespace):
         ...     return x + 1
         """
         refuse("debug.breakpoint", "sys.breakpointhook says which debugger it is.", backend=backend, token=token)
-        found = {k: v for k, v in sys._getframe(1).f_locals.items() if isinstance(v, Array)}
+        found = {k: v for k, v in sys._getframe(1).f_locals.items() if v.__class__ is Array}
         debug.callback(_stop, found, ordered=ordered)
 
 

@@ -194,7 +194,9 @@ def typeof(x) -> ShapeDtype:
     >>> fc.typeof(fc.zeros((2, 3)))
     ShapeDtype(shape=(2, 3), dtype=float32)
     """
-    return ShapeDtype(np.shape(x) if not isinstance(x, Array) else x.shape, result_type(x))
+    if x.__class__ is keys.KeyArray:
+        return x._with(typeof(x._data))
+    return ShapeDtype(np.shape(x) if x.__class__ is not Array else x.shape, result_type(x))
 
 
 @explaining
@@ -285,7 +287,7 @@ def ds(start, size=None, stride=None) -> slice:
     if size is None:
         start, size = 0, start
     stride = 1 if stride is None else stride
-    if isinstance(start, Array) and start._value.__class__ is not Value:
+    if start.__class__ is Array and start._value.__class__ is not Value:
         return DynamicSlice(start, size, stride)
     return slice(start, start + size * stride, stride)
 

@@ -60,7 +60,7 @@ def operand(x, name: str):
 
 def operands(sequence, name: str):
     """What an operation gets for a sequence of arrays; an Array is a sequence of its parts."""
-    if isinstance(sequence, Array) and sequence.ndim:
+    if sequence.__class__ is Array and sequence.ndim:
         return [x._value for x in sequence]
     if not isinstance(sequence, (list, tuple)):
         raise TypeError(NOT_A_SEQUENCE.format(name=name, kind=type(sequence).__name__))
@@ -317,7 +317,7 @@ def unary_operator(operation: Op, symbol: str) -> Callable:
 
 def is_operand(x) -> bool:
     """Whether an operator of Arrays takes x."""
-    return isinstance(x, (Array, bool, int, float, complex, np.ndarray, np.generic))
+    return x.__class__ is Array or isinstance(x, (bool, int, float, complex, np.ndarray, np.generic))
 
 
 def _named(method, operation: Op):

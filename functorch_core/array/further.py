@@ -96,7 +96,7 @@ def block_until_ready(x):
     {'a': Array(1., dtype=float32)}
     """
     for leaf in tree.leaves(x):
-        if isinstance(leaf, Array):
+        if leaf.__class__ is Array:
             leaf.block_until_ready()
     return x
 
@@ -108,7 +108,7 @@ def device_get(x):
     >>> fc.device_get((fc.asarray([1., 2.]), 3))
     (array([1., 2.], dtype=float32), 3)
     """
-    return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+    return tree.map(lambda leaf: np.asarray(leaf) if leaf.__class__ is Array else leaf, x)
 
 
 class Space(enum.Enum):

@@ -61,6 +61,13 @@ class KeyDtype:
         return hash(self.impl)
 
 
+OF_THEIR_NUMBERS = ("committed", "copy_to_host_async", "delete", "devices", "is_deleted") + (
+    "is_fully_addressable",
+    "is_fully_replicated",
+    "platform",
+)
+
+
 class KeyArray:
     """An array of typed keys: a pytree of their numbers, so that transforms and loops take it.
 
@@ -177,6 +184,15 @@ class KeyArray:
         """Where the keys are, as of Arrays."""
         return self._data.sharding
 
+    def __getattr__(self, name: str):
+        if name in OF_THEIR_NUMBERS:
+            return getattr(self._data, name)
+        raise AttributeError(f"typed keys have no attribute {name!r}; their bits are fc.random.key_data(key)")
+
+    def copy(self) -> KeyArray:
+        """The same keys, which stay where memory of these is given away."""
+        return self._with(self._data.copy())
+
     def __array__(self, dtype=None, copy=None):
         raise TypeError(NOT_NUMBERS.format(key=self._shown()))
 
@@ -184,10 +200,11 @@ class KeyArray:
         return f"Array({self.shape}, dtype={self.dtype.name})"
 
     def __repr__(self):
-        known = isinstance(self._data, Array) and self._data._value.__class__ is Value
+        known = self._data.__class__ is Array and self._data._value.__class__ is Value
         return f"{self._shown()} overlaying:\n{np.asarray(self._data)}" if known else self._shown()
 
 
+type(Array).keys = KeyArray
 tree.register_sealed(KeyArray, lambda k: ((k._data,), k._impl), lambda impl, children: KeyArray(children[0], impl))
 
 # ---- functions that move elements ----------------------------------------------------------------
@@ -197,7 +214,11 @@ tree.register_sealed(KeyArray, lambda k: ((k._data,), k._impl), lambda impl, chi
 def _moved(function: Callable, args: tuple, kwargs: dict):
     """A function of typed keys that only moves elements, computed on each word of the keys; None for another one."""
     leaves, structure = tree.flatten((args, kwargs), lambda x: x.__class__ is KeyArray)
-    at = [i for i, x in enumerate(leaves) if x.__class__ is KeyArray or isinstance(x, (Array, np.ndarray))]
+    at = [
+        i
+        for i, x in enumerate(leaves)
+        if x.__class__ is KeyArray or (x.__class__ is Array or isinstance(x, np.ndarray))
+    ]
     given = [leaves[i] for i in at]
     keys = [x.__class__ is KeyArray for x in given]
     impls = {x._impl for x in given if x.__class__ is KeyArray}

@@ -216,7 +216,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
     >>> jnp.full_like(jnp.zeros(2), 7.)
     Array([7., 7.], dtype=float32)
     """
-    if isinstance(fill_value, (fc.Array, np.ndarray)):
+    if fill_value.__class__ is fc.Array or isinstance(fill_value, np.ndarray):
         a = as_array(a)
         value = as_array(fill_value).astype(a.dtype if dtype is None else dtype)
         return fc.broadcast_to(value, a.shape if shape is None else shape)
@@ -232,7 +232,7 @@ def full(shape, fill_value, dtype=None, *, device=None):
     Array([[1, 2],
            [1, 2]], dtype=int64)
     """
-    if isinstance(fill_value, (fc.Array, np.ndarray)) and np.ndim(fill_value):
+    if (fill_value.__class__ is fc.Array or isinstance(fill_value, np.ndarray)) and np.ndim(fill_value):
         value = as_array(fill_value)
         out = fc.broadcast_to(value, (shape,) if isinstance(shape, int) else tuple(shape))
         return out if dtype is None else out.astype(dtype)

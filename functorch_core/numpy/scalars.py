@@ -125,7 +125,7 @@ def isscalar(element) -> builtins.bool:
     >>> jnp.isscalar(2.5), jnp.isscalar(jnp.zeros(2))
     (True, False)
     """
-    if isinstance(element, (fc.Array, np.ndarray)):
+    if element.__class__ is fc.Array or isinstance(element, np.ndarray):
         return element.ndim == 0
     return np.isscalar(element)
 

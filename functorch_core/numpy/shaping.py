@@ -493,7 +493,7 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
         arr, axis = fc.ravel(arr), 0
     axis = canonical_axis(axis, arr.ndim, "delete")
     n = arr.shape[axis]
-    if isinstance(obj, fc.Array) and not _is_known(obj) and (obj.ndim == 0 or assume_unique_indices):
+    if obj.__class__ is fc.Array and not _is_known(obj) and (obj.ndim == 0 or assume_unique_indices):
         return _without_traced(arr, fc.reshape(obj, (-1,)), axis)
     gone = _index_of(obj, n, "delete")
     if (gone == n).any():
