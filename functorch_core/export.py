@@ -355,6 +355,10 @@ class DisabledSafetyCheck:
         return self._name.removeprefix("custom_call:") if self._name.startswith("custom_call:") else None
 
 
+maximum_supported_calling_convention_version = Exported.calling_convention_version
+minimum_supported_calling_convention_version = Exported.calling_convention_version
+
+
 def is_symbolic_dim(p) -> bool:
     """Whether a size is a symbol: never, shapes are numbers.
 
@@ -371,14 +375,11 @@ __getattr__ = missing_name(
         "symbolic_shape": "Shapes are numbers: export the function once for each shape, or pad to one.",
         "symbolic_args_specs": "Shapes are numbers: give fc.ShapeDtypeStruct((3, 4), fc.float32) for each argument.",
         "SymbolicScope": "Shapes are numbers, and there are no symbols with constraints between them.",
-        "maximum_supported_calling_convention_version": "Files have this library's own format, not JAX's; "
-        "exported.mlir_module_serialized is a portable artifact with StableHLO's version in it.",
-        "minimum_supported_calling_convention_version": "Files have this library's own format, not JAX's; "
-        "deserialize says of a file whether it can be read.",
     },
 )
 
 __all__ = [
     "DisabledSafetyCheck", "Exported", "default_export_platform", "deserialize", "export", "is_symbolic_dim",
+    "maximum_supported_calling_convention_version", "minimum_supported_calling_convention_version",
     "register_namedtuple_serialization", "register_pytree_node_serialization",
 ]  # fmt: skip

@@ -230,7 +230,7 @@ def _opened(tree: Any) -> tuple[list[Any], PyTreeDef]:
 
 
 # ---- sealed containers ---------------------------------------------------------------------------
-# Typed keys: transforms and loops flatten them to their numbers; for users' functions of trees (fc.tree) they are leaves.
+# Typed keys: transforms and loops flatten them to their numbers; to users (fc.tree) they are leaves.
 
 sealed: set[type] = set()
 _sealed: list[None] = []  # an entry from a flattening that met one
