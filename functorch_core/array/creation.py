@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import xla
 from ..core import dtypes as dt
-from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
 from ..core.explain import explaining
 from ..core.trace import Traced, state
 from ..core.tree import boxes, content
+from ..core.unknown import not_known
 from ..engine import Value, from_buffer, from_numpy, has_data, to_buffer, to_numpy
 from ..ops import creation as ops
 from ..ops.manipulation import _duplicate, astype, stack
@@ -113,7 +113,7 @@ def _number(x, name: str):
 
 
 def _static(x: Array, name: str):
-    raise ConcretizationError(CONCRETE_MESSAGE.format(what=name, value=x))
+    raise not_known(name, x)
 
 
 @explaining

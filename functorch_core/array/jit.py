@@ -303,7 +303,8 @@ class Jitted:
             fixed = {k: kwargs[k] for k in self.static_names if k in kwargs}
             return self.fun(*full, **dynamic_kwargs, **fixed)
 
-        fun.__name__ = self.name
+        fun.__name__, fun._traces = self.name, self.fun
+        fun._positions = [i for i in range(len(args)) if i not in self.static]
         noted: dict = {}
         traced = trace_function(fun, treedef, kinds, noted=noted)
         signature = Signature(traced, treedef, kinds, self._donated(args, kwargs), self.name)

@@ -196,6 +196,12 @@ class KeyArray:
     def __array__(self, dtype=None, copy=None):
         raise TypeError(NOT_NUMBERS.format(key=self._shown()))
 
+    def _refused(self, *others):
+        raise TypeError(NOT_NUMBERS.format(key=self._shown()))
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refused
+    __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __and__ = __xor__ = __or__ = __matmul__ = _refused
+
     def _shown(self) -> str:
         return f"Array({self.shape}, dtype={self.dtype.name})"
 

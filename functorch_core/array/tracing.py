@@ -17,7 +17,7 @@ from ..core.dtypes import canonical, promote
 from ..core.errors import TracingError
 from ..core.explain import name_of
 from ..core.graph import Graph
-from ..core.trace import trace
+from ..core.trace import state, trace
 from ..engine import from_numpy
 from ..engine.units import SCALAR_AVALS
 from ..ops.signature import Weak, fits
@@ -186,6 +186,8 @@ def trace_function(
     name, found = name_of(fun), {}
 
     def flat(*values):
+        if state.builder is not None:
+            state.builder.arguments = getattr(fun, "_traces", fun), lambda i: argument_name(fun, in_tree, keywords, i)
         args = in_tree.unflatten([wrap(Weak(v, k) if k in SCALAR_AVALS else v) for v, k in zip(values, kinds)])
         out = fun(*args[0], **args[1]) if keywords else fun(*args)
         if has_aux:
@@ -202,6 +204,26 @@ def trace_function(
     graph, captures = how[0](*how[1:], flat, avals, name, operands, noted)
     aux = (found["aux_tree"], found["n"]) if has_aux else None
     return TracedFunction(graph, captures, found["tree"], aux)
+
+
+def argument_name(fun: Callable, in_tree: tree.PyTreeDef, keywords: bool, i: int) -> str | None:
+    """What the i-th leaf of a function's arguments is called: params['w']."""
+    if i >= in_tree.num_leaves:
+        return None
+    path = tree.leaves_with_path(in_tree.unflatten(list(range(in_tree.num_leaves))))[i][0]
+    positions = getattr(fun, "_positions", None)  # of fc.jit: which arguments are not static
+    if keywords or positions is not None:
+        by_name, path = path[0].idx == 1, path[1:]
+        if by_name:
+            return path[0].key + tree.keystr(path[1:])
+    number = path[0].idx if positions is None else positions[path[0].idx]
+    try:
+        parameters = list(inspect.signature(getattr(fun, "_traces", fun)).parameters.values())
+    except (TypeError, ValueError):
+        return f"{number}" + tree.keystr(path[1:])
+    if number < len(parameters) and parameters[number].kind is not inspect.Parameter.VAR_POSITIONAL:
+        return parameters[number].name + tree.keystr(path[1:])
+    return f"{number}" + tree.keystr(path[1:])
 
 
 def split_aux(out, name: str):

@@ -71,7 +71,7 @@ KeyPath: TypeAlias = tuple[
 _NOTHING = object()
 _told = functools.partial(explaining, space="fc.tree")
 
-MISMATCH = """{what}: {which} has not the structure of the first tree.
+MISMATCH = """{what}: {which} has not the structure of the first tree.{where}
     expected {wanted}
     got      {found}
     Trees that are mapped together are equal in structure, or go on below the first one's leaves."""
@@ -150,8 +150,26 @@ def matching(what: str, treedef: PyTreeDef, tree: Any, position: int) -> list[An
             if bare == _without_boxes(treedef):
                 return found
         raise ValueError(
-            MISMATCH.format(what=what, which=f"tree {position}", wanted=treedef, found=structure(tree))
+            MISMATCH.format(
+                what=what,
+                which=f"tree {position}",
+                wanted=treedef,
+                found=structure(tree),
+                where=_difference(treedef, tree),
+            )
         ) from error
+
+
+def _difference(treedef: PyTreeDef, tree: Any, path: KeyPath = ()) -> str:
+    """Where, below the root, a tree first differs from a structure."""
+    if treedef_is_leaf(treedef):
+        return ""
+    children, found = treedef.children(), registry.flatten_one_level_with_keys(tree)
+    same = found is not None and structure(tree).node_data() == treedef.node_data()
+    if not same or len(found[0]) != len(children):
+        return f" They differ at {keystr(path)}." if path else ""
+    parts = [_difference(child, x, (*path, key)) for child, (key, x) in zip(children, found[0])]
+    return next(filter(None, parts), "")
 
 
 @_told

@@ -48,7 +48,9 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
     Array([[2., 0.],
            [1., 2.]], dtype=float32)
     """
-    return fc.linalg.cholesky(symmetrized(as_array(a), symmetrize_input), upper=upper)
+    a = as_array(a)
+    square = a.ndim > 1 and a.shape[-1] == a.shape[-2]  # otherwise fc's function says what is wrong
+    return fc.linalg.cholesky(symmetrized(a, symmetrize_input and square), upper=upper)
 
 
 @explaining

@@ -11,6 +11,7 @@ import functorch_core as fc
 from ..array.compose import as_dtype, composed, with_signature
 from ..core import dtypes as dt
 from ..core.explain import explaining
+from ..ops.host import host_array, is_traced
 from ..ops.promotion import canonical_axis
 from ..ops.searching import UniqueAll, UniqueCounts, UniqueInverse
 from .elementwise import as_array, floats
@@ -258,6 +259,8 @@ def _sorted_rows(rows, equal_nan: bool):
 
 def _unique_known(rows, equal_nan: bool):
     order, new = _sorted_rows(rows, equal_nan)
+    if is_traced(new._value):  # which raises, with what to do
+        host_array(new._value, "unique", "Say how many there are at most: jnp.unique(x, size=n)")
     places = fc.flatnonzero(new)
     inverse = fc.zeros(rows.shape[0], dtype=dt.int64).at[order].set(fc.cumsum(new) - 1)
     edges = fc.concat([places, fc.asarray([rows.shape[0]])])

@@ -10,6 +10,7 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..core.trace import Traced
+from ..core.unknown import origin
 from ..primitives import linalg_matrices as m
 from .op import op
 from .promotion import canonical_axis, cast, promote, result_dtype
@@ -37,8 +38,8 @@ TRACED_SHAPE = """
 def _not_a_shape(shape, items, name: str) -> str:
     text = f"{name}: a shape is an int or a sequence of ints, got {shape!r:.60}"
     parts = items if isinstance(items, (tuple, list)) else (shape,)
-    traced = any(getattr(n, "_value", n).__class__ in (Traced, Weak) for n in parts)
-    return text + TRACED_SHAPE if traced else text
+    traced = [n for n in parts if getattr(n, "_value", n).__class__ in (Traced, Weak)]
+    return text + origin(traced[0]) + TRACED_SHAPE if traced else text
 
 
 # ---- filled --------------------------------------------------------------------------------------

@@ -107,7 +107,10 @@ def dot(x1, x2, /):
         return p.mul(broadcast_to(x1, shape), broadcast_to(x2, shape))
     contract = max(b.ndim - 2, 0)
     if a.shape[-1] != b.shape[contract]:
-        raise ValueError(f"dot: {a} and {b} do not fit: {a.shape[-1]} is not {b.shape[contract]}")
+        raise ValueError(
+            f"dot: {a} and {b} do not fit: the last dimension of the first, {a.shape[-1]}, "
+            f"must equal the {'second to last' if b.ndim > 1 else 'only'} one of the second, {b.shape[contract]}"
+        )
     return p.dot_general(x1, x2, contract=((a.ndim - 1,), (contract,)))
 
 
