@@ -14,9 +14,11 @@ from ..core.trace import Traced, state
 from ..core.tree import boxes, content
 from ..core.unknown import not_known
 from ..engine import Value, from_buffer, from_numpy, has_data, to_buffer, to_numpy
+from ..engine.modes import settings
 from ..ops import creation as ops
 from ..ops.manipulation import _duplicate, astype, stack
 from ..ops.op import lift
+from ..primitives import add, convert, iota, mul
 from .array import Array, as_value, wrap
 from .expose import public
 from .functions import expand_dims, log2
@@ -127,7 +129,17 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None) -> Array:
     Array([2, 4, 6], dtype=int64)
     """
     numbers = [None if v is None else _number(v, "arange") for v in (start, stop, step)]
+    if settings.sizes_by_name and state.builder is not None and all(isinstance(v, int | None) for v in numbers):
+        return _counted(*numbers, dtype)
     return _from_host(ops.arange_array(*numbers, dtype), device)
+
+
+def _counted(start: int, stop: int | None, step: int, dtype) -> Array:
+    """arange of integers as a computation, whose text has the size as a number: see export.SymbolicExported."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    n = len(range(start, stop, step))
+    count = iota(shape=(n,), dtype=dt.int64, dimension=0)
+    return wrap(convert(add(mul(count, step), start), dtype=dt.canonical(int if dtype is None else dtype)))
 
 
 @explaining

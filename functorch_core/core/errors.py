@@ -15,6 +15,10 @@ class LeakError(TracingError):
     """A traced value was used after its trace had ended, or in another thread."""
 
 
+class InconclusiveDimensionOperation(Exception):  # noqa: N818  the name is JAX's
+    """A size by name (see fc.export.symbolic_shape) was compared, or its number asked for."""
+
+
 LEAK_MESSAGE = """{value}, made while tracing `{name}`{place}, was used after that trace had ended.
     wrong: kept.append(x) inside the traced function, then kept[0] + 1 outside
     right: return x from the traced function (auxiliary outputs: has_aux=True)"""

@@ -276,7 +276,8 @@ def lower(
 
     `aliases` maps inputs to the outputs that are written in their place. With a mesh it is a program for all its
     devices, with these shardings of its inputs and outputs (None: the partitioner's choice). `features` are what is
-    known of it already ("jit": who calls it does so often), for its rules and its compile options.
+    known of it already ("jit": who calls it does so often; "portable": other processes and runtimes load it, so that it
+    calls neither Python nor libraries), for its rules and its compile options.
     """
     ctx = LowerContext(platform, inline=inline)
     ctx.features |= set(features)
