@@ -17,6 +17,7 @@ import functools
 import itertools
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -211,7 +212,7 @@ class SymbolicExported:
         self.platforms, self._known = tuple(templates), {}
 
     @classmethod
-    def traced(cls, fun_jit: Callable, platforms: Sequence[str], args, kwargs) -> SymbolicExported:
+    def traced(cls, fun_jit, platforms: Sequence[str], args, kwargs) -> SymbolicExported:
         """Trace the function at as many sizes as its formulas need, and some more."""
         leaves, in_tree = tree.flatten((args, kwargs))
         dims = [d for x in leaves for d in getattr(x, "shape", ()) if isinstance(d, Dim)]
@@ -324,7 +325,7 @@ class SymbolicExported:
         return cls(header["name"], trees[0], ins, trees[1], outs, templates, scopes, vjp=vjp)
 
 
-def _signatures(fun_jit: Callable, in_tree, leaves, sizes) -> list:
+def _signatures(fun_jit, in_tree, leaves, sizes) -> list:
     """The signatures of a function at several sizes, in whose graphs what counts is computed."""
     fun_jit.clear_cache()
     settings.sizes_by_name = True
@@ -444,7 +445,7 @@ def export(fun_jit: Callable, *, platforms: Sequence[str] | None = None, disable
         raise ValueError(NOT_JITTED.format(kind=getattr(fun_jit, "__name__", type(fun_jit).__name__)))
     names = [default_export_platform()] if platforms is None else [{"gpu": "cuda"}.get(p, p) for p in platforms]
 
-    def exporting(*args, **kwargs) -> Exported:
+    def exporting(*args, **kwargs) -> Exported | SymbolicExported:
         if any(_is_symbolic(x) for x in tree.leaves((args, kwargs))):
             return SymbolicExported.traced(fun_jit, names, args, kwargs)
         lowered: Lowered = jitted.lower(*args, **kwargs)
@@ -467,7 +468,7 @@ def default_export_platform() -> str:
 
 
 @explaining
-def deserialize(blob: bytes) -> Exported:
+def deserialize(blob: bytes) -> Any:
     """The function that Exported.serialize gave as bytes. ValueError for other bytes.
 
     >>> import functorch_core as fc

@@ -13,7 +13,7 @@ from .core.tree import *  # noqa: F403
 from .core.tree import PyTreeDef
 
 
-def flatten(tree: Any, is_leaf: Callable | None = None) -> tuple[list[Any], PyTreeDef]:
+def flatten(tree: Any, is_leaf: Callable | None = None) -> tuple[list[Any], PyTreeDef]:  # type: ignore[no-redef]
     """The leaves of a tree, left to right (dicts by sorted key), and its structure.
 
     >>> import functorch_core as fc
@@ -23,7 +23,7 @@ def flatten(tree: Any, is_leaf: Callable | None = None) -> tuple[list[Any], PyTr
     return _core.whole(tree, is_leaf)
 
 
-def leaves(tree: Any, is_leaf: Callable | None = None) -> list[Any]:
+def leaves(tree: Any, is_leaf: Callable | None = None) -> list[Any]:  # type: ignore[no-redef]
     """The leaves of a tree.
 
     >>> import functorch_core as fc
@@ -33,7 +33,7 @@ def leaves(tree: Any, is_leaf: Callable | None = None) -> list[Any]:
     return _core.whole(tree, is_leaf)[0]
 
 
-def structure(tree: Any, is_leaf: Callable | None = None) -> PyTreeDef:
+def structure(tree: Any, is_leaf: Callable | None = None) -> PyTreeDef:  # type: ignore[no-redef]
     """The structure of a tree.
 
     >>> import functorch_core as fc

@@ -331,7 +331,7 @@ def from_dlpack(x, /, *, device=None, copy=None) -> Array:
 
 
 def copy(a, order=None) -> Array:
-    """An Array of the same numbers, which stays when memory of `a` is given away (fc.jit(f, donate_argnums=0)).
+    """An Array of the same numbers, which stays where memory of `a` is donated.
 
     >>> import functorch_core as fc
     >>> fc.copy(fc.asarray([1, 2]))

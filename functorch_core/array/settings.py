@@ -67,7 +67,7 @@ class _UserContext:
 
 @explaining
 def make_user_context(default_value: Any = None) -> _UserContext:
-    """A value that functions of fc.jit may read while they are traced: for each value they are traced anew.
+    """A value that functions of fc.jit may read; for each value they are traced anew.
 
     `with context(value):` sets it, `context.value` reads it. The values are hashable.
 

@@ -149,7 +149,7 @@ def category(dtype: np.dtype) -> int:
 def _promote_integers(a: np.dtype, b: np.dtype) -> np.dtype:
     if {a, b} & SUB_BYTE:
         if (a in SIGNED) == (b in SIGNED):
-            return a if ml_dtypes.iinfo(a).bits >= ml_dtypes.iinfo(b).bits else b
+            return a if iinfo(a).bits >= iinfo(b).bits else b
         narrow, other = (a, b) if a in SUB_BYTE else (b, a)  # int8 holds them all
         return other if other == int8 else _promote_integers(int8, other if other not in SUB_BYTE else int8)
     if (a in SIGNED) == (b in SIGNED):
@@ -201,4 +201,4 @@ def finfo(dtype: np.dtype) -> Any:
 
 def iinfo(dtype: np.dtype) -> Any:
     """ml_dtypes' iinfo, which also knows int4 and its kin."""
-    return ml_dtypes.iinfo(dtype)
+    return ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]  # its stubs have none

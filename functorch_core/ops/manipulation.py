@@ -43,8 +43,9 @@ def astype(x, /, dtype, *, copy=True, device=None):
 
 @op("fc", "Array as view")
 def view_as(x, /, dtype):
-    """The same bits as another dtype: as bytes, of another size along the last dimension. Of bools 1 is True, and so
-    is what is not 0.
+    """The same bits as another dtype: as bytes, of another size along the last dimension.
+
+    Of bools 1 is True, and so is what is not 0.
 
     >>> import functorch_core as fc
     >>> fc.view_as(fc.asarray([1.]), fc.uint32)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import functorch_core as fc
 
 from ..core.explain import explaining
 from . import tree
-from .base import GradientTransformation, Params
+from .base import GradientTransformation
 
 
 @explaining
@@ -104,9 +104,9 @@ def nnls(A, b, iters: int, unroll=1, L=None):  # noqa: N803  the names are optax
 class ScaleByDistanceOverGradientsState(NamedTuple):
     """The largest distance from the start, the sum of squares of gradients, and the start, for each array."""
 
-    max_dist: Params
-    grad_sum_of_squares: Params
-    init_params: Params
+    max_dist: Any
+    grad_sum_of_squares: Any
+    init_params: Any
 
 
 def scale_by_distance_over_gradients(
