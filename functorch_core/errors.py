@@ -7,7 +7,7 @@ catches what asks for a traced number in any way.
 from __future__ import annotations
 
 from .array.compose import missing_name
-from .core.errors import ConcretizationError, InconclusiveDimensionOperation, LeakError, TracingError
+from .core.errors import ConcretizationError, InconclusiveDimensionOperation, KeyReuseError, LeakError, TracingError
 from .xla.errors import XLAError
 
 JAXTypeError = TracingError
@@ -20,10 +20,6 @@ TracerArrayConversionError = ConcretizationError
 TracerBoolConversionError = ConcretizationError
 TracerIntegerConversionError = ConcretizationError
 UnexpectedTracerError = LeakError
-
-
-class KeyReuseError(RuntimeError):
-    """Never raised: nothing watches whether a key is used twice."""
 
 
 __getattr__ = missing_name("errors", {})

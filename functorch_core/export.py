@@ -440,6 +440,8 @@ def export(fun_jit: Callable, *, platforms: Sequence[str] | None = None, disable
     for check in disabled_checks:
         if not isinstance(check, DisabledSafetyCheck):
             raise TypeError(f"export: disabled_checks are of export.DisabledSafetyCheck, got {check!r:.60}")
+    if f"{getattr(fun_jit, '__module__', '')}.".startswith(f"{__package__}.") and not hasattr(fun_jit, "_jitted"):
+        fun_jit = fc.jit(fun_jit)  # fc.sin, which in JAX is one that jit made
     jitted = getattr(fun_jit, "_jitted", None)
     if not isinstance(jitted, Jitted):
         raise ValueError(NOT_JITTED.format(kind=getattr(fun_jit, "__name__", type(fun_jit).__name__)))

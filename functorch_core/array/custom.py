@@ -9,6 +9,7 @@ import logging
 import string
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,7 +41,6 @@ JVP_PAIR = """`{name}`: its jvp rule must return (result, tangent of the result)
     wrong: return f(x)              right: return f(x), df(x) * t"""
 SPEC = """pure_callback: result_shape_dtypes has {leaf!r:.60} ({kind}), which has no shape and dtype.
     It is a pytree of fc.ShapeDtype(shape, dtype), or of arrays like the results."""
-SYMBOLIC_ZEROS = "The rule gets zeros of the primal's shape: leave symbolic_zeros out."
 
 
 def signature_of(fun: Callable) -> inspect.Signature | None:
@@ -155,8 +155,8 @@ class custom_jvp(_Custom):
         self.jvp: Callable | None = None
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
-        """Set the rule: jvp(*static, primals, tangents) -> (result, tangent of the result)."""
-        refuse("defjvp", SYMBOLIC_ZEROS, symbolic_zeros=symbolic_zeros)
+        """Set the rule: jvp(*static, primals, tangents) -> (result, tangent of the result). Tangents that are zero
+        come as zeros, with symbolic_zeros, too."""
         self.jvp = jvp
         return jvp
 
@@ -201,6 +201,14 @@ def zeros(value):
     return as_value(np.zeros(value.aval.shape, value.aval.dtype))
 
 
+@dataclass(frozen=True)
+class CustomVJPPrimal:
+    """An argument of the forward rule of custom_vjp with symbolic_zeros=True."""
+
+    value: Array
+    perturbed: bool
+
+
 class custom_vjp(_Custom):
     """A function with a reverse-mode derivative of its own.
 
@@ -220,12 +228,13 @@ class custom_vjp(_Custom):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable | None = None
         self.bwd: Callable | None = None
+        self.symbolic_zeros = False
 
     def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False):
         """Set the two halves of the rule. `optimize_remat` is JAX's hint: under a checkpoint only
-        what is needed is computed again in any case."""
-        refuse("defvjp", SYMBOLIC_ZEROS, symbolic_zeros=symbolic_zeros)
-        self.fwd, self.bwd = fwd, bwd
+        what is needed is computed again in any case. With symbolic_zeros fwd gets a CustomVJPPrimal for each array:
+        its `value`, and `perturbed`, True of what can have a derivative; cotangents that are zero come as zeros."""
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     def _check_ready(self):
         if self.fwd is None:
@@ -235,7 +244,10 @@ class custom_vjp(_Custom):
         cell: dict = {}
 
         def fwd(*primals):
-            out = self.fwd(*self._joined(static, rebuild(in_tree, primals, kinds)))
+            given = rebuild(in_tree, primals, kinds)
+            if self.symbolic_zeros:
+                given = tree.map(lambda x: CustomVJPPrimal(x, x.aval.dtype in dt.INEXACT), given)
+            out = self.fwd(*self._joined(static, given))
             if not isinstance(out, tuple) or len(out) != 2:
                 raise TypeError(
                     f"`{self.name}`: fwd must return (result, residuals), it returned "

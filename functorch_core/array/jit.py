@@ -462,6 +462,19 @@ class Compiled(Stage):
         """Bytes of arguments, outputs and temporaries."""
         return self._signature.program.executable.memory_analysis()
 
+    @property
+    def input_shardings(self):
+        """(of the arguments, of those by name): where they lie, all on one device."""
+        return self._signature.in_tree.unflatten([self._place()] * len(self._signature.kinds))
+
+    @property
+    def output_shardings(self):
+        """Where the results lie."""
+        return self._signature.out_tree.unflatten([self._place()] * len(self._signature.out_avals))
+
+    def _place(self):
+        return xla.SingleDeviceSharding(self._signature.program.executable.device)
+
     def runtime_executable(self):
         """The program."""
         return self._signature.program.executable

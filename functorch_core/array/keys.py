@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core import tree
+from ..core.errors import KeyReuseError
 from ..core.explain import MISTAKES, explaining
 from ..core.graph import Graph
 from ..core.primitive import Traits
@@ -76,12 +77,13 @@ class KeyArray:
     (3,)
     """
 
-    __slots__ = ("_data", "_impl")
+    __slots__ = ("_data", "_impl", "_used")
+    watching = False  # see fc.debug_key_reuse
     not_an_operand = """{name} takes numbers, and {kind} is of typed keys, which have none.
     Draw from it with fc.random, or ask for its bits: fc.random.key_data(key)."""
 
     def __init__(self, data, impl: str):
-        self._data, self._impl = data, impl
+        self._data, self._impl, self._used = data, impl, ""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -305,6 +307,10 @@ KeyArray.at = property(_At, doc="keys.at[index].set(other): the keys with others
 
 # ---- the functions of fc.random ------------------------------------------------------------------
 
+KEEPS = frozenset({"clone", "fold_in", "key_data", "key_impl"})  # what uses no key up
+REUSED = """random.{name}: the key {key} was used before, by random.{before}
+    A key that is used twice gives the same numbers. Split it: key, one = fc.random.split(key), and draw with one;
+    or say that it is meant: fc.random.clone(key)."""
 GIVES_KEYS = frozenset({"split", "fold_in", "clone"})
 
 
@@ -327,6 +333,10 @@ def keyed(name: str, function: Callable) -> Callable:
         key = args[0] if args else kwargs.get("key")
         if key.__class__ is not KeyArray:
             return function(*args, **kwargs)
+        if KeyArray.watching and name not in KEEPS:
+            if key._used:
+                raise KeyReuseError(REUSED.format(name=name, key=key._shown(), before=key._used))
+            key._used = name
         inner = UNSAFE[name] if key._impl == UNSAFE_RBG and name in UNSAFE else function
         if args:
             out = inner(key._data, *args[1:], **kwargs)

@@ -15,6 +15,7 @@ import numpy as np
 from .. import xla
 from ..core.explain import explaining
 from ..engine.modes import settings
+from . import keys
 from .environment import process_index
 from .further import device_put
 from .sharding import named, with_sharding_constraint
@@ -28,7 +29,6 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "allow_f16_reductions": (ANY, "sums of float16 are accumulated in float32"),
     "jax2tf_associative_scan_reductions": (ANY, "nothing is converted to TensorFlow"),
     "enable_checks": (ANY, "graphs are always checked as they are built"),
-    "debug_key_reuse": (False, "nothing watches whether a key is used twice"),
     "legacy_prng_key": ("allow", "keys as numbers are taken without a word"),
     "thread_guard": (False, "arrays may be used from any thread"),
     "no_tracing": (False, "functions are traced when they are called with new shapes"),
@@ -80,6 +80,24 @@ def make_user_context(default_value: Any = None) -> _UserContext:
     (Array(2., dtype=float32), Array(6., dtype=float32))
     """
     return _UserContext(default_value)
+
+
+@contextlib.contextmanager
+def debug_key_reuse(new_val: bool = True):
+    """Context: errors.KeyReuseError where a typed key, the same object, is drawn from or split twice.
+
+    Keys taken out of an array (keys[0]) are new objects each time. fold_in and clone use no key up.
+
+    >>> import functorch_core as fc
+    >>> with fc.debug_key_reuse(True):
+    ...     one, two = fc.random.split(fc.random.key(0))
+    ...     x, y = fc.random.normal(one), fc.random.normal(two)
+    """
+    saved, keys.KeyArray.watching = keys.KeyArray.watching, bool(new_val)
+    try:
+        yield
+    finally:
+        keys.KeyArray.watching = saved
 
 
 def _setting(name: str, value: Any, reason: str) -> Callable:
@@ -199,6 +217,6 @@ class set_mesh:  # noqa: N801  the name is JAX's
 
 
 __all__ = [
-    *SETTINGS, "host_count", "host_id", "host_ids", "make_array_from_process_local_data", "make_user_context",
-    "process_indices", "reshard", "set_mesh",
+    *SETTINGS, "debug_key_reuse", "host_count", "host_id", "host_ids", "make_array_from_process_local_data",
+    "make_user_context", "process_indices", "reshard", "set_mesh",
 ]  # fmt: skip

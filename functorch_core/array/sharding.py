@@ -293,10 +293,14 @@ class OnMesh:
         self.programs: dict[tuple, Any] = {}
         self.given = in_shardings is not None or out_shardings is not None
         asked = tree.leaves((in_shardings, out_shardings), is_leaf=is_sharding)
-        self.mesh = next((named(s, "jit").mesh for s in asked if s is not None), None)
+        self.asked = [s for s in asked if s is not None]
+        self.waits = xla.current_mesh() is None and {PartitionSpec} == set(map(type, self.asked))
+        self.mesh = None if self.waits or not self.asked else named(self.asked[0], "jit").mesh
 
     def mesh_for(self, signature, values: Sequence) -> Mesh | None:
         """The mesh that a call of these values is a program for; None for a call on one device."""
+        if self.waits:  # for the mesh that it is called in
+            return named(self.asked[0], f"jit({signature.name})").mesh
         return self.mesh or mesh_of(values) or signature.mesh
 
     def wanted(self, shardings, treedef, n_captures: int = 0) -> list:

@@ -19,6 +19,10 @@ class InconclusiveDimensionOperation(Exception):  # noqa: N818  the name is JAX'
     """A size by name (see fc.export.symbolic_shape) was compared, or its number asked for."""
 
 
+class KeyReuseError(RuntimeError):
+    """A typed key was used twice, in fc.debug_key_reuse."""
+
+
 LEAK_MESSAGE = """{value}, made while tracing `{name}`{place}, was used after that trace had ended.
     wrong: kept.append(x) inside the traced function, then kept[0] + 1 outside
     right: return x from the traced function (auxiliary outputs: has_aux=True)"""

@@ -183,3 +183,61 @@ def test_references_by_functions():
 def test_dtypes_as_functions_name_dtypes():
     assert jnp.result_type(jnp.int8, jnp.uint8) == jnp.int16 and jnp.can_cast(jnp.int8, jnp.int16)
     assert fc.device_put(jnp.ones(2), fc.memory.Space.Host).tolist() == [1, 1]
+
+
+def test_rules_with_symbolic_zeros():
+    f = fc.custom_vjp(lambda x, n: x**n)
+
+    def forward(x, n):
+        assert x.perturbed and not n.perturbed
+        return f(x.value, n.value), (x.value, n.value)
+
+    f.defvjp(forward, lambda kept, g: (5 * g * kept[0], None), symbolic_zeros=True)
+    assert float(fc.grad(f)(3.0, 2)) == 15
+    g = fc.custom_jvp(lambda x, y: x * y)
+    g.defjvp(lambda p, t: (g(*p), 7 * t[0] * p[1] + t[1] * p[0]), symbolic_zeros=True)
+    assert [float(v) for v in fc.grad(g, (0, 1))(2.0, 3.0)] == [21, 2]
+
+
+def test_keys_that_are_used_twice():
+    draws = [fc.random.normal, fc.random.uniform, fc.random.split]
+    for first in draws:
+        for second in draws:
+            key = fc.random.key(0)
+            first(key)
+            second(key)  # without a word
+            with fc.debug_key_reuse(True):
+                key = fc.random.key(0)
+                first(key)
+                with pytest.raises(fc.errors.KeyReuseError, match="fc.random.split"):
+                    second(key)
+                first(fc.random.clone(key))
+    with fc.debug_key_reuse(True):
+        key = fc.random.key(1)
+        one, two = fc.random.split(key)
+        assert fc.random.normal(one) != fc.random.normal(two) and fc.random.fold_in(one, 3).shape == ()
+        with pytest.raises(fc.errors.KeyReuseError, match="random.uniform"):
+            fc.jit(lambda key: fc.random.normal(key) + fc.random.uniform(key))(fc.random.key(2))
+
+
+def test_compiled_functions_say_where_things_lie():
+    compiled = fc.jit(lambda x: {"y": x + 1}).lower(1.0).compile()
+    (where,), named = compiled.input_shardings
+    assert named == {} and where == compiled.output_shardings["y"] and where.device_set == set(fc.devices()[:1])
+
+
+def test_specs_wait_for_the_mesh_of_the_call():
+    from functorch_core.sharding import Mesh, PartitionSpec
+
+    f = fc.jit(lambda x: x * 2, in_shardings=PartitionSpec("d"), out_shardings=PartitionSpec("d"))
+    with fc.set_mesh(Mesh(np.array(fc.devices()[:1]), ("d",))):
+        assert f(jnp.arange(4.0)).tolist() == [0, 2, 4, 6]
+    with pytest.raises(ValueError, match="needs a mesh"):
+        f(jnp.arange(4.0))
+
+
+def test_functions_of_the_library_are_exported():
+    exported = fc.export.export(jnp.sin)(np.arange(4, dtype=np.float32))
+    np.testing.assert_allclose(exported.call(jnp.arange(4.0)), np.sin(np.arange(4)), atol=1e-6)
+    with pytest.raises(ValueError, match="fc.jit"):
+        fc.export.export(lambda x: x)
