@@ -12,7 +12,7 @@ from .collector import Waiting as _Waiting
 
 _waiting = _Waiting()
 
-from . import engine, tree_util
+from . import engine, tree, tree_util
 from .array import fourier as fft
 from .array import linalg, random
 from .array import methods as _methods
@@ -75,7 +75,6 @@ from .array.sharding import P, make_array_from_callback, make_array_from_single_
 from .array.tracing import ShapeDtype
 from .array.tracing import ShapeDtype as ShapeDtypeStruct
 from .array.vmap import vmap
-from .core import tree
 from .core.dtypes import (
     bfloat16,
     bool_,
@@ -117,7 +116,7 @@ _hide_internal_frames()
 # What is loaded when it is asked for: namespaces of JAX's, and names of array/environment.
 _LAZY = frozenset(
     """ad_checkpoint custom_batching distributed dlpack dtypes errors experimental export faces flatten_util image jnn
-    lax numpy ops optax profiler scipy sharding stages typing""".split()
+    lax memory numpy ops optax profiler ref scipy sharding stages typing""".split()
 )
 _ENVIRONMENT = frozenset(
     """Device check_tracer_leaks checking_leaks clear_caches config copy_to_host_async default_backend default_device
@@ -128,19 +127,17 @@ _ENVIRONMENT = frozenset(
 )
 _SETTINGS = frozenset(
     """allow_f16_reductions array_garbage_collection_guard debug_key_reuse enable_checks host_count host_id host_ids
-    jax2tf_associative_scan_reductions legacy_prng_key make_array_from_process_local_data no_execution no_tracing
-    process_indices reshard set_mesh softmax_custom_jvp thread_guard transfer_guard transfer_guard_device_to_device
-    transfer_guard_device_to_host transfer_guard_host_to_device""".split()
+    jax2tf_associative_scan_reductions legacy_prng_key make_array_from_process_local_data make_user_context no_execution
+    no_tracing process_indices reshard set_mesh softmax_custom_jvp thread_guard transfer_guard
+    transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device""".split()
 )
 _ELSEWHERE = {"Shard": "sharding", **dict.fromkeys("Ref empty_ref free_ref freeze new_ref".split(), "refs")}
 _INSTEAD = {
     "pmap": "JAX calls it the old way: fc.shard_map(f, mesh=mesh, in_specs=fc.P('x'), out_specs=fc.P('x')).",
     "smap": "fc.shard_map(f, mesh=mesh, in_specs=fc.P('x'), out_specs=fc.P('x')) maps over several devices.",
-    "ad": "It holds JAX's tracers of derivatives; a rule for derivatives is fc.custom_jvp or fc.custom_vjp.",
+    "ad": "It says how a vjp writes cotangents into references; here it returns them: fc.vjp(f, x)[1](cotangent).",
     "auto_pcast": "It is about types of explicit sharding over several devices; here all axes are automatic.",
     "remove_size_one_mesh_axis_from_type": "Types say nothing of meshes of several devices: all axes are automatic.",
-    "memory": "Arrays live in the memory of their device: fc.device_put(x, device) moves one.",
-    "make_user_context": "What a function of fc.jit depends on is passed to it, static if it is no array.",
     "key": "Keys are fc.random.key(seed).",
     "nn": "jax.nn's functions are in functorch_core.jnn; functorch_core.nn is PyTorch's.",
 }

@@ -7,7 +7,7 @@ catches what asks for a traced number in any way.
 from __future__ import annotations
 
 from .array.compose import missing_name
-from .core.errors import ConcretizationError, LeakError, TracingError
+from .core.errors import ConcretizationError, InconclusiveDimensionOperation, KeyReuseError, LeakError, TracingError
 from .xla.errors import XLAError
 
 JAXTypeError = TracingError
@@ -20,14 +20,6 @@ TracerArrayConversionError = ConcretizationError
 TracerBoolConversionError = ConcretizationError
 TracerIntegerConversionError = ConcretizationError
 UnexpectedTracerError = LeakError
-
-
-class KeyReuseError(RuntimeError):
-    """Never raised: nothing watches whether a key is used twice."""
-
-
-class InconclusiveDimensionOperation(Exception):  # noqa: N818  the name is JAX's
-    """Never raised: shapes are known numbers, so that every comparison of sizes is decided."""
 
 
 __getattr__ = missing_name("errors", {})

@@ -8,6 +8,8 @@ import functorch_core as fc
 
 from .core.explain import explaining
 
+SHAPES = """segment_{name}: data are {data}, segment_ids {ids}: each element of data has one id
+    The shape of segment_ids is that of data, or of its first dimensions."""
 BUCKETS = "segment_{name}: bucket_size={size} splits the work up, which changes nothing here: leave it out"
 
 
@@ -24,6 +26,8 @@ def _segments(name: str, start, word: str):
         if bucket_size is not None:
             raise NotImplementedError(BUCKETS.format(name=name, size=bucket_size))
         data, segment_ids = fc.asarray(data), fc.asarray(segment_ids)
+        if data.shape[: segment_ids.ndim] != segment_ids.shape:
+            raise ValueError(SHAPES.format(name=name, data=data.aval, ids=segment_ids.aval))
         if num_segments is None:
             num_segments = int(fc.max(segment_ids)) + 1 if segment_ids.size else 0
         first = fc.full((int(num_segments), *data.shape[segment_ids.ndim :]), start(data.dtype), dtype=data.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from .core.tree import (
+from .tree import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
@@ -27,19 +27,19 @@ from .core.tree import (
     treedef_is_leaf,
     treedef_tuple,
 )
-from .core.tree import all as tree_all
-from .core.tree import broadcast as tree_broadcast
-from .core.tree import flatten as tree_flatten
-from .core.tree import flatten_with_path as tree_flatten_with_path
-from .core.tree import leaves as tree_leaves
-from .core.tree import leaves_with_path as tree_leaves_with_path
-from .core.tree import map as tree_map
-from .core.tree import map_with_path as tree_map_with_path
-from .core.tree import reduce as tree_reduce
-from .core.tree import reduce_associative as tree_reduce_associative
-from .core.tree import structure as tree_structure
-from .core.tree import transpose as tree_transpose
-from .core.tree import unflatten as tree_unflatten
+from .tree import all as tree_all
+from .tree import broadcast as tree_broadcast
+from .tree import flatten as tree_flatten
+from .tree import flatten_with_path as tree_flatten_with_path
+from .tree import leaves as tree_leaves
+from .tree import leaves_with_path as tree_leaves_with_path
+from .tree import map as tree_map
+from .tree import map_with_path as tree_map_with_path
+from .tree import reduce as tree_reduce
+from .tree import reduce_associative as tree_reduce_associative
+from .tree import structure as tree_structure
+from .tree import transpose as tree_transpose
+from .tree import unflatten as tree_unflatten
 from .xla.pytree import registry as default_registry
 
 KeyEntry: TypeAlias = DictKey | SequenceKey | GetAttrKey | FlattenedIndexKey  # a part of a path

@@ -7,10 +7,10 @@ import numpy as np
 from .. import xla
 from ..core import dtypes as dt
 from ..core.aval import HasAval
-from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
 from ..core.explain import MISTAKES, as_function, as_method, explained
 from ..core.trace import Traced, concrete
 from ..core.tree import boxes, content
+from ..core.unknown import not_known
 from ..engine import Value, flush, from_buffer, from_numpy, has_data, to_buffer, to_numpy
 from ..engine.modes import settings
 from ..engine.programs import device_of
@@ -20,7 +20,16 @@ from ..ops.signature import Weak
 _new = object.__new__
 
 
-class Array(HasAval):
+class _Instances(type):
+    """Typed keys are instances of Array to users' programs, as in JAX; here `x.__class__ is Array` is asked."""
+
+    keys: type | None = None  # the class of typed keys
+
+    def __instancecheck__(cls, x):
+        return type.__instancecheck__(cls, x) or x.__class__ is _Instances.keys is not None
+
+
+class Array(HasAval, metaclass=_Instances):
     """An immutable n-dimensional array. Make one with fc.asarray, fc.zeros, fc.random.normal, ...
 
     >>> import functorch_core as fc
@@ -346,7 +355,7 @@ def concrete_value(array: Array, what: str, branching: bool = False) -> Value:
         known = concrete(value)
         if known is not None:
             return as_value(known)
-    raise ConcretizationError(CONCRETE_MESSAGE.format(what=what, value=array))
+    raise not_known(what, array)
 
 
 def _rebuild(array: np.ndarray) -> Array:

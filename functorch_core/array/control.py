@@ -13,6 +13,7 @@ from ..core import tree
 from ..core.aval import Aval, aval, aval_of
 from ..core.explain import explaining
 from ..core.trace import run, state, trace
+from ..core.unknown import place_of
 from ..engine.units import SCALAR_AVALS
 from ..ops.signature import Weak
 from ..primitives import constant, convert
@@ -25,7 +26,7 @@ from .array import as_value, wrap
 from .functions import concat, stack
 from .jit import Jitted
 from .tracing import arguments, kind_of, name_of, shown_tree
-from .trees import FlatFunction, flatten_values, rebuild
+from .trees import FlatFunction, flatten_values, rebuild, tell_arguments
 from .vmap import vmap
 
 NO_OPERAND = object()
@@ -111,6 +112,7 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
     found = {}
 
     def body(carry, x):
+        tell_arguments(f, tree.treedef_tuple((carry_tree, x_tree)))
         out = f(rebuild(carry_tree, carry), rebuild(x_tree, x))
         if not isinstance(out, tuple) or len(out) != 2:
             raise TypeError(PAIR.format(what="scan", name=name_of(f), found=out))
@@ -182,7 +184,7 @@ def with_weak_numbers(values: list, init, more: list, step: Callable) -> list:
         return step(*[Weak(v, k) if k else v for v, k in zip(flat, kinds_of_all)])
 
     avals = [SCALAR_AVALS[k] if k else aval_of(v) for k, v in zip(kinds, values)]
-    graph, _ = trace(step_of_weak, avals + more)
+    graph, _ = trace(step_of_weak, avals + more, "body")
     dtypes = [a.dtype for a in graph.out_avals]
     if len(dtypes) != len(values):
         return values
@@ -309,7 +311,9 @@ BRANCHES = """{what}: {first} and {second} return different things
 def _different_branches(what: str, flat: Sequence[FlatFunction], branch: FlatFunction, shown: Callable) -> str:
     """What two branches return: with their parameters' names in cond, numbered in switch."""
     roles = ["false_fun", "true_fun"] if what == "cond" else [f"branches[{i}]" for i in range(len(flat))]
-    pairs = [(f"{role} `{b.name}`", shown(b)) for role, b in zip(roles, flat) if b is flat[0] or b is branch]
+    pairs = [
+        (f"{role} `{b.name}`{place_of(b.fun)}", shown(b)) for role, b in zip(roles, flat) if b is flat[0] or b is branch
+    ]
     (first, one), (second, other) = pairs if what == "switch" else reversed(pairs)
     return BRANCHES.format(what=what, first=first, one=one, second=second, other=other)
 
@@ -354,6 +358,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, max_steps: int 
     values, treedef = flatten_values(init_val, "the initial value", "while_loop")
 
     def predicate(*flat):
+        tell_arguments(cond_fun, tree.treedef_tuple((treedef,)))
         out = as_value(cond_fun(rebuild(treedef, flat)))
         if out.aval.shape != () or out.aval.dtype != dt.bool_:
             raise TypeError(
@@ -363,6 +368,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, max_steps: int 
         return out
 
     def body(*flat):
+        tell_arguments(body_fun, tree.treedef_tuple((treedef,)))
         leaves, found = flatten_values(body_fun(rebuild(treedef, flat)), "while_loop: a value", "body_fun")
         if not tree.alike(found, treedef):
             raise TypeError(

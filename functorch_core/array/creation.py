@@ -9,14 +9,16 @@ import numpy as np
 
 from .. import xla
 from ..core import dtypes as dt
-from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
 from ..core.explain import explaining
 from ..core.trace import Traced, state
 from ..core.tree import boxes, content
-from ..engine import Value, from_buffer, from_numpy, to_buffer, to_numpy
+from ..core.unknown import not_known
+from ..engine import Value, from_buffer, from_numpy, has_data, to_buffer, to_numpy
+from ..engine.modes import settings
 from ..ops import creation as ops
-from ..ops.manipulation import astype, stack
+from ..ops.manipulation import _duplicate, astype, stack
 from ..ops.op import lift
+from ..primitives import add, convert, iota, mul
 from .array import Array, as_value, wrap
 from .expose import public
 from .functions import expand_dims, log2
@@ -105,7 +107,7 @@ def full(shape, fill_value, dtype=None, *, device=None) -> Array:
 
 def _number(x, name: str):
     """A Python number of a number or a concrete 0-d array."""
-    if isinstance(x, Array):
+    if x.__class__ is Array:
         return to_numpy(as_value(x)).item() if x._value.__class__ is Value else _static(x, name)
     if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and not x.ndim):
         return x.item()
@@ -113,7 +115,7 @@ def _number(x, name: str):
 
 
 def _static(x: Array, name: str):
-    raise ConcretizationError(CONCRETE_MESSAGE.format(what=name, value=x))
+    raise not_known(name, x)
 
 
 @explaining
@@ -127,7 +129,17 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None) -> Array:
     Array([2, 4, 6], dtype=int64)
     """
     numbers = [None if v is None else _number(v, "arange") for v in (start, stop, step)]
+    if settings.sizes_by_name and state.builder is not None and all(isinstance(v, int | None) for v in numbers):
+        return _counted(*numbers, dtype)
     return _from_host(ops.arange_array(*numbers, dtype), device)
+
+
+def _counted(start: int, stop: int | None, step: int, dtype) -> Array:
+    """arange of integers as a computation, whose text has the size as a number: see export.SymbolicExported."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    n = len(range(start, stop, step))
+    count = iota(shape=(n,), dtype=dt.int64, dimension=0)
+    return wrap(convert(add(mul(count, step), start), dtype=dt.canonical(int if dtype is None else dtype)))
 
 
 @explaining
@@ -204,7 +216,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
 
     Python floats become float32, ints int64; arrays keep their dtype, unless `dtype` is given. The
     data are always copied from NumPy arrays (copy=False is a ValueError there), and never from
-    tensors of the PyTorch face. TypeError for anything else; ValueError for ragged lists.
+    tensors of the PyTorch face; an Array itself is returned, but for copy=True. TypeError for anything else;
+    ValueError for ragged lists.
 
     >>> import functorch_core as fc
     >>> fc.asarray([[1, 2], [3, 4]])
@@ -214,8 +227,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
     dtype = None if dtype is None else dt.canonical(dtype)
     if obj.__class__ in boxes:
         obj = content(obj)
-    if isinstance(obj, Array):
-        array = obj
+    if obj.__class__ is Array:
+        array = _copied(obj) if copy else obj
     elif isinstance(obj, (list, tuple)) and _holds_arrays(obj):
         array = wrap(_stacked(obj))
     elif copy is False:
@@ -231,9 +244,17 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
     return on_device(array, device)
 
 
+def _copied(x: Array) -> Array:
+    """x in memory of its own, once it is computed; inside of a trace memory means nothing."""
+    value = as_value(x)
+    return x if value.__class__ is Traced or not has_data(value) else wrap(_duplicate(value))
+
+
 def _holds_arrays(obj) -> bool:
     return any(
-        isinstance(x, (Array, Value, Traced, *boxes)) or (isinstance(x, (list, tuple)) and _holds_arrays(x))
+        x.__class__ is Array
+        or isinstance(x, (Value, Traced, *boxes))
+        or (isinstance(x, (list, tuple)) and _holds_arrays(x))
         for x in obj
     )
 
@@ -282,7 +303,7 @@ def _host_numbers(obj, dtype) -> np.ndarray:
 def _checked(array: np.ndarray, obj, dtype) -> np.ndarray:
     """Numbers in a given dtype; OverflowError for integers that do not fit."""
     if dtype in dt.INTEGER and array.dtype.kind in "iu" and array.size:
-        info = np.iinfo(dtype)
+        info = dt.iinfo(dtype)
         if int(array.min()) < info.min or int(array.max()) > info.max:
             raise OverflowError(f"asarray: {obj!r:.60} does not fit {dtype.name}")
     return array.astype(dtype)
@@ -310,7 +331,7 @@ def from_dlpack(x, /, *, device=None, copy=None) -> Array:
 
 
 def copy(a, order=None) -> Array:
-    """a itself: Arrays are immutable. NumPy arrays and numbers become Arrays.
+    """An Array of the same numbers, which stays where memory of `a` is donated.
 
     >>> import functorch_core as fc
     >>> fc.copy(fc.asarray([1, 2]))
@@ -318,7 +339,7 @@ def copy(a, order=None) -> Array:
     """
     if order not in (None, "K", "C", "A"):
         raise NotImplementedError(f"copy: order={order!r}; arrays are in row-major order")
-    return asarray(a)
+    return asarray(a, copy=True)
 
 
 __all__ = [

@@ -9,6 +9,7 @@ import logging
 import string
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,7 +41,6 @@ JVP_PAIR = """`{name}`: its jvp rule must return (result, tangent of the result)
     wrong: return f(x)              right: return f(x), df(x) * t"""
 SPEC = """pure_callback: result_shape_dtypes has {leaf!r:.60} ({kind}), which has no shape and dtype.
     It is a pytree of fc.ShapeDtype(shape, dtype), or of arrays like the results."""
-SYMBOLIC_ZEROS = "The rule gets zeros of the primal's shape: leave symbolic_zeros out."
 
 
 def signature_of(fun: Callable) -> inspect.Signature | None:
@@ -49,6 +49,9 @@ def signature_of(fun: Callable) -> inspect.Signature | None:
         return inspect.signature(fun)
     except (TypeError, ValueError):
         return None
+
+
+FORWARDED = ("def_vmap", "defjvp", "defjvps", "defvjp")
 
 
 class _Custom:
@@ -61,6 +64,11 @@ class _Custom:
         self.fun, self.name, self.signature = fun, name_of(fun), signature_of(fun)
         self.nondiff, _ = resolve_arguments(fun, nondiff_argnums, nondiff_argnames, type(self).__name__)
         self._rules: dict[tuple, object] = {}
+
+    def __getattr__(self, name: str):
+        if name in FORWARDED:  # of a function that is declared with custom_vmap, or another rule, too
+            return getattr(self.fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -147,8 +155,8 @@ class custom_jvp(_Custom):
         self.jvp: Callable | None = None
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
-        """Set the rule: jvp(*static, primals, tangents) -> (result, tangent of the result)."""
-        refuse("defjvp", SYMBOLIC_ZEROS, symbolic_zeros=symbolic_zeros)
+        """Set the rule: jvp(*static, primals, tangents) -> (result, tangent of the result). Tangents that are zero
+        come as zeros, with symbolic_zeros, too."""
         self.jvp = jvp
         return jvp
 
@@ -193,6 +201,14 @@ def zeros(value):
     return as_value(np.zeros(value.aval.shape, value.aval.dtype))
 
 
+@dataclass(frozen=True)
+class CustomVJPPrimal:
+    """An argument of the forward rule of custom_vjp with symbolic_zeros=True."""
+
+    value: Array
+    perturbed: bool
+
+
 class custom_vjp(_Custom):
     """A function with a reverse-mode derivative of its own.
 
@@ -212,12 +228,13 @@ class custom_vjp(_Custom):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable | None = None
         self.bwd: Callable | None = None
+        self.symbolic_zeros = False
 
     def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False):
         """Set the two halves of the rule. `optimize_remat` is JAX's hint: under a checkpoint only
-        what is needed is computed again in any case."""
-        refuse("defvjp", SYMBOLIC_ZEROS, symbolic_zeros=symbolic_zeros)
-        self.fwd, self.bwd = fwd, bwd
+        what is needed is computed again in any case. With symbolic_zeros fwd gets a CustomVJPPrimal for each array:
+        its `value`, and `perturbed`, True of what can have a derivative; cotangents that are zero come as zeros."""
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     def _check_ready(self):
         if self.fwd is None:
@@ -227,7 +244,10 @@ class custom_vjp(_Custom):
         cell: dict = {}
 
         def fwd(*primals):
-            out = self.fwd(*self._joined(static, rebuild(in_tree, primals, kinds)))
+            given = rebuild(in_tree, primals, kinds)
+            if self.symbolic_zeros:
+                given = tree.map(lambda x: CustomVJPPrimal(x, x.aval.dtype in dt.INEXACT), given)
+            out = self.fwd(*self._joined(static, given))
             if not isinstance(out, tuple) or len(out) != 2:
                 raise TypeError(
                     f"`{self.name}`: fwd must return (result, residuals), it returned "
@@ -527,7 +547,7 @@ class debug(metaclass=_Namespace):
         ...     return x + 1
         """
         refuse("debug.breakpoint", "sys.breakpointhook says which debugger it is.", backend=backend, token=token)
-        found = {k: v for k, v in sys._getframe(1).f_locals.items() if isinstance(v, Array)}
+        found = {k: v for k, v in sys._getframe(1).f_locals.items() if v.__class__ is Array}
         debug.callback(_stop, found, ordered=ordered)
 
 

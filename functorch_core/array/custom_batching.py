@@ -61,8 +61,8 @@ class custom_vmap:  # noqa: N801  the name is JAX's
         if kwargs:
             args = self._by_position(args, kwargs)
         leaves, in_tree = tree.flatten(args)
-        values, _ = arguments(leaves, self.name)
-        fun = FlatFunction(self.fun, in_tree, self.name)
+        values, kinds = arguments(leaves, self.name)
+        fun = FlatFunction(self.fun, in_tree, self.name, kinds)
         found: dict[str, Any] = {}
 
         def flat(*values):
@@ -71,7 +71,7 @@ class custom_vmap:  # noqa: N801  the name is JAX's
             return outs
 
         def rule(size: int, batched, given):
-            return self._ruled(size, in_tree, batched, given)
+            return self._ruled(size, in_tree, kinds, batched, given)
 
         outs = custom_batch.custom_vmap(flat, rule, values, self.name)
         return rebuild(found["tree"], outs)
@@ -81,10 +81,10 @@ class custom_vmap:  # noqa: N801  the name is JAX's
         bound.apply_defaults()
         return bound.args
 
-    def _ruled(self, size: int, in_tree, batched, given) -> tuple[list, list[bool]]:
+    def _ruled(self, size: int, in_tree, kinds, batched, given) -> tuple[list, list[bool]]:
         if self.vmap_rule is None:
             raise AttributeError(NO_RULE.format(name=self.name))
-        returned = self.vmap_rule(size, list(in_tree.unflatten(list(batched))), *rebuild(in_tree, given))
+        returned = self.vmap_rule(size, list(in_tree.unflatten(list(batched))), *rebuild(in_tree, given, kinds))
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise TypeError(PAIR.format(name=self.name, found=type(returned).__name__))
         outs, out_tree = flatten_values(returned[0], "the vmap rule's result", self.name)

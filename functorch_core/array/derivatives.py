@@ -13,6 +13,7 @@ from ..core import tree
 from ..core.aval import aval, aval_of
 from ..core.explain import as_called, explaining, result_of
 from ..core.trace import run
+from ..engine import absent
 from ..primitives import constant, reshape, slice_in_dim, zeros
 from ..transforms.custom import stop_gradient as stop
 from ..transforms.jvp import jvp as graph_jvp
@@ -20,7 +21,7 @@ from ..transforms.linearize import linearize as graph_linearize
 from ..transforms.transpose import transpose as graph_transpose
 from ..transforms.transpose import vjp as graph_vjp
 from .array import Array, as_value, wrap
-from .tracing import TracedFunction, leaf_values, name_of, shown_tree, trace_function, wrapping
+from .tracing import ShapeDtype, TracedFunction, leaf_values, name_of, shown_tree, trace_function, wrapping
 from .vmap import vmap
 
 NOT_SCALAR = """grad needs a function with a scalar result, `{name}` returned {out}.
@@ -66,6 +67,11 @@ def is_single(argnums) -> bool:
     return hasattr(argnums, "__index__")
 
 
+def _standing_in(leaves: Sequence) -> list:
+    """Values without data for what has but a shape and a dtype."""
+    return [wrap(absent(aval(x.shape, x.dtype))) if isinstance(x, ShapeDtype) else x for x in leaves]
+
+
 class _Call:
     """A call split into the arguments to differentiate by, as flat values, and the rest."""
 
@@ -75,7 +81,7 @@ class _Call:
         self.which = _argnums(argnums, len(args), self.name)
         self.single = is_single(argnums)
         leaves, self.tree = tree.flatten(tuple(args[i] for i in self.which))
-        self.values = leaf_values(leaves, "an argument", self.name)
+        self.values = leaf_values(leaves if at_point else _standing_in(leaves), "an argument", self.name)
         self.traced: TracedFunction = trace_function(
             self._partial(),
             self.tree,

@@ -15,13 +15,14 @@ from ..core import tree
 from ..core.explain import explaining
 from ..core.trace import state
 from ..engine.modes import settings
-from ..engine.value import from_buffer, from_sharded
+from ..engine.value import Value, from_buffer, from_sharded
 from ..ops.keys import check_impl
 from ..xla import processes
 from ..xla.device import Device
 from . import keys, leaks
 from .array import Array, as_value, wrap
 from .derivatives import vjp
+from .indexing import DynamicSlice
 from .inspection import result_type
 from .jit import Jitted, eval_shape, functions, jit, make_graph
 from .tracing import ShapeDtype, refuse
@@ -193,7 +194,9 @@ def typeof(x) -> ShapeDtype:
     >>> fc.typeof(fc.zeros((2, 3)))
     ShapeDtype(shape=(2, 3), dtype=float32)
     """
-    return ShapeDtype(np.shape(x) if not isinstance(x, Array) else x.shape, result_type(x))
+    if x.__class__ is keys.KeyArray:
+        return x._with(typeof(x._data))
+    return ShapeDtype(np.shape(x) if x.__class__ is not Array else x.shape, result_type(x))
 
 
 @explaining
@@ -270,15 +273,22 @@ def named_call(fun: Callable, *, name: str | None = None) -> Callable:
 
 
 def ds(start, size=None, stride=None) -> slice:
-    """size elements from start (0), every stride-th: a slice of known numbers.
+    """size elements from start (0), every stride-th, as an index. The start may be traced.
+
+    With a traced start a read is moved inside of the array, and a write (x.at[fc.ds(i, 2)].set(y)) that does not lie
+    inside is left out.
 
     >>> import functorch_core as fc
     >>> fc.arange(6)[fc.ds(1, 3)]
     Array([1, 2, 3], dtype=int64)
+    >>> fc.jit(lambda x, i: x[fc.ds(i, 3)])(fc.arange(6), 2)
+    Array([2, 3, 4], dtype=int64)
     """
     if size is None:
         start, size = 0, start
     stride = 1 if stride is None else stride
+    if start.__class__ is Array and start._value.__class__ is not Value:
+        return DynamicSlice(start, size, stride)
     return slice(start, start + size * stride, stride)
 
 

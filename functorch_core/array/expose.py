@@ -22,6 +22,8 @@ from ..ops.places import declared_in
 from ..ops.signature import Weak, fits
 from .array import Array, _new, wrap
 
+LIST_OPERAND = """{self} {symbol} {other!r:.60}: an operand is an array or a number, not a {kind}
+    Convert it first: x {symbol} fc.asarray({other!r:.60})."""
 NOT_AN_OPERAND = """{name} takes arrays and numbers, got {kind}: {value!r:.60}
     Convert it first: fc.asarray(...)."""
 DOES_NOT_FIT = """{name}: the Python integer {value} does not fit {dtype}, the array's dtype.
@@ -60,11 +62,16 @@ def operand(x, name: str):
 
 def operands(sequence, name: str):
     """What an operation gets for a sequence of arrays; an Array is a sequence of its parts."""
-    if isinstance(sequence, Array) and sequence.ndim:
+    if sequence.__class__ is Array and sequence.ndim:
         return [x._value for x in sequence]
     if not isinstance(sequence, (list, tuple)):
         raise TypeError(NOT_A_SEQUENCE.format(name=name, kind=type(sequence).__name__))
     return [operand(x, name) for x in sequence]
+
+
+def has_narrow(args) -> bool:
+    """Whether an array among them has less than a byte an element."""
+    return any([x.aval.dtype in dt.SUB_BYTE for x in args if x.__class__ is Value or x.__class__ is Traced])
 
 
 def check_integers(name: str, args):
@@ -75,7 +82,7 @@ def check_integers(name: str, args):
     dtype = functools.reduce(dt.promote, dtypes)
     if dtype not in dt.INTEGER:
         return
-    info = np.iinfo(dtype)
+    info = dt.iinfo(dtype)
     for x in args:
         if x.__class__ is int and not info.min <= x <= info.max:
             raise OverflowError(DOES_NOT_FIT.format(name=name, value=x, dtype=dtype.name))
@@ -154,7 +161,7 @@ def _public_op(operation: Op, called: str, write: Callable) -> Callable:
                     args = [operand(a, name) for a in args]
             if scalars:
                 for a in args:
-                    if a.__class__ is int and not 0 <= a < 128:
+                    if a.__class__ is int and not 0 <= a < 2 and (not 0 <= a < 128 or has_narrow(args)):
                         check_integers(name, args)
             if state.builder is not None:
                 return wrap_result(operation.inline(args, static))
@@ -267,6 +274,10 @@ def binary_operator(operation: Op, symbol: str, reflected: bool = False) -> Call
 
     def call(self, other):
         if not is_operand(other):
+            if other.__class__ is list or other.__class__ is tuple:
+                raise TypeError(
+                    LIST_OPERAND.format(self=self.aval, symbol=symbol, other=other, kind=type(other).__name__)
+                )
             return NotImplemented
         out = function(other, self) if reflected else function(self, other)
         if other.__class__ is Array and state.builder is None and not reflected:
@@ -312,7 +323,7 @@ def unary_operator(operation: Op, symbol: str) -> Callable:
 
 def is_operand(x) -> bool:
     """Whether an operator of Arrays takes x."""
-    return isinstance(x, (Array, bool, int, float, complex, np.ndarray, np.generic))
+    return x.__class__ is Array or isinstance(x, (bool, int, float, complex, np.ndarray, np.generic))
 
 
 def _named(method, operation: Op):

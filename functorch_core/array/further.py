@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 
 import numpy as np
@@ -95,7 +96,7 @@ def block_until_ready(x):
     {'a': Array(1., dtype=float32)}
     """
     for leaf in tree.leaves(x):
-        if isinstance(leaf, Array):
+        if leaf.__class__ is Array:
             leaf.block_until_ready()
     return x
 
@@ -107,14 +108,32 @@ def device_get(x):
     >>> fc.device_get((fc.asarray([1., 2.]), 3))
     (array([1., 2.], dtype=float32), 3)
     """
-    return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+    return tree.map(lambda leaf: np.asarray(leaf) if leaf.__class__ is Array else leaf, x)
+
+
+class Space(enum.Enum):
+    """Where an array of a device lies: in the device's memory, which on a CPU is the host's, too.
+
+    >>> import functorch_core as fc
+    >>> fc.device_put(fc.ones(2), fc.memory.Space.Device)
+    Array([1., 1.], dtype=float32)
+    """
+
+    Device = "device"
+    Host = "pinned_host"
+    Any = "any"
+
+
+HOST_MEMORY = """device_put: arrays of {device} lie in its memory, not in the host's
+    fc.device_put(x, fc.devices("cpu")[0]) moves one to the host."""
 
 
 @explaining
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     """x, a pytree, as Arrays on a device (the default device), or divided over several.
 
-    `device` is a device, a NamedSharding, or a prefix of the tree of them.
+    `device` is a device, a NamedSharding, or a prefix of the tree of them; a fc.memory.Space leaves arrays where
+    they are.
 
     `may_alias` is JAX's leave to share memory, which immutable arrays need not be given.
 
@@ -124,10 +143,15 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     """
     refuse("device_put", "The source is kept: leave it out.", src=src, donate=donate)
     leaves, treedef = tree.flatten(x)
-    return treedef.unflatten([_put(wrap(as_value(a)), d) for a, d in zip(leaves, spread(device, treedef))])
+    places = [device] * len(leaves) if isinstance(device, Space) else spread(device, treedef)
+    return treedef.unflatten([_put(wrap(as_value(a)), d) for a, d in zip(leaves, places)])
 
 
 def _put(array: Array, where) -> Array:
+    if isinstance(where, Space):
+        if where is Space.Host and array.device.platform != "cpu":
+            raise NotImplementedError(HOST_MEMORY.format(device=array.device))
+        return array
     if isinstance(where, xla.SingleDeviceSharding):
         (where,) = where.device_set
     return place(array, where) if isinstance(where, (xla.NamedSharding, xla.PartitionSpec)) else on_device(array, where)

@@ -13,6 +13,7 @@ from ..ops import indexing as ops
 from ..ops import updating
 from ..ops.op import strong
 from ..ops.signature import SCALARS
+from . import functions as fc
 from .array import Array, as_value, wrap
 from .creation import asarray
 
@@ -47,7 +48,60 @@ def getitem(self, index):
                 return wrap(record(*call))
         return wrap(ops.read(strong(x), unwrapped(index)))
     except MISTAKES as error:
+        if has_dynamic(index):
+            part, rest, _ = _part_of(self, index)
+            return part[rest]
         raise explained(error, lambda: as_index(self, index))
+
+
+# ---- slices whose start is traced ----------------------------------------------------------------
+
+
+class DynamicSlice:
+    """What fc.ds(start, size, stride) is inside of an index where start is traced."""
+
+    __slots__ = ("start", "size", "stride")
+
+    def __init__(self, start: Array, size: int, stride: int = 1):
+        self.start, self.size, self.stride = start, size, stride
+
+    def __repr__(self):
+        return f"ds({self.start.aval}, {self.size})"
+
+
+def has_dynamic(index) -> bool:
+    """Whether a part of the index is a DynamicSlice."""
+    return any(i.__class__ is DynamicSlice for i in (index if isinstance(index, tuple) else (index,)))
+
+
+def _part_of(x: Array, index) -> tuple[Array, tuple, list[Array]]:
+    """(the part of x inside of all dynamic slices, the index that is left, where the part begins)."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    taken = [0 if i is None or i is Ellipsis else i.ndim if _is_mask(i) else 1 for i in items]
+    starts, sizes, dim = [asarray(0)] * x.ndim, list(x.shape), 0
+    for k, item in enumerate(items):
+        if item is Ellipsis:
+            dim += x.ndim - sum(taken)
+        if item.__class__ is DynamicSlice:
+            starts[dim] = fc.where(item.start < 0, item.start + x.shape[dim], item.start)
+            sizes[dim] = max((item.size - 1) * item.stride + 1, 0)
+            items[k] = slice(None, None, item.stride)
+        dim += taken[k]
+    return fc.dynamic_slice(x, starts, sizes), tuple(items), starts
+
+
+def _is_mask(item) -> bool:
+    return getattr(item, "dtype", None) == np.bool_ and hasattr(item, "ndim")
+
+
+def _update_part(x: Array, index, name: str, values, mode) -> Array:
+    """x.at[index].name(values) where slices have traced starts: what does not lie inside is left out."""
+    part, rest, starts = _part_of(x, index)
+    inside = True
+    for start, size, whole in zip(starts, part.shape, x.shape):
+        inside = fc.logical_and(inside, fc.logical_and(start >= 0, start + size <= whole))
+    new = fc.dynamic_update_slice(x, getattr(part.at[rest], name)(values, mode=mode), starts)
+    return fc.where(inside, new, x)
 
 
 class At:
@@ -107,6 +161,8 @@ class AtIndex:
                 )
             )
         except MISTAKES as error:
+            if has_dynamic(self.index):
+                return self.array[self.index]
             raise self._explained(error, "get", mode=mode, fill_value=fill_value)
 
     def set(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
@@ -167,6 +223,8 @@ class AtIndex:
         try:
             return self._updated(name, given, mode)
         except MISTAKES as error:
+            if has_dynamic(self.index):
+                return _update_part(self.array, self.index, name, given, mode)
             raise self._explained(error, name, given, mode=mode)
 
     def _explained(self, error: Exception, name: str, *args, **options) -> Exception:

@@ -11,7 +11,6 @@ from .. import xla
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..ops.promotion import result_dtype
-from .array import Array
 from .expose import operand
 
 KINDS = {
@@ -46,7 +45,7 @@ class IntInfo(NamedTuple):
 
 
 def _dtype_of(x) -> np.dtype:
-    return x.dtype if isinstance(x, (Array, np.ndarray, np.generic)) else dt.canonical(x)
+    return x.dtype if isinstance(getattr(x, "dtype", None), np.dtype) and not isinstance(x, type) else dt.canonical(x)
 
 
 @explaining
@@ -77,7 +76,7 @@ def iinfo(type, /) -> IntInfo:
     dtype = _dtype_of(type)
     if dtype not in dt.INTEGER:
         raise TypeError(f"iinfo takes an integer dtype, got {dtype.name}; see fc.finfo")
-    info = np.iinfo(dtype)
+    info = dt.iinfo(dtype)
     return IntInfo(info.bits, int(info.max), int(info.min), dtype)
 
 
@@ -115,7 +114,8 @@ def result_type(*arrays_and_dtypes) -> np.dtype:
 
 
 def _is_dtype(x) -> bool:
-    return isinstance(x, (np.dtype, str, type))
+    """Also jnp.float32, a function that converts and has a dtype."""
+    return isinstance(x, (np.dtype, str, type)) or callable(x) and isinstance(getattr(x, "dtype", None), np.dtype)
 
 
 @explaining
@@ -181,6 +181,6 @@ class NamespaceInfo:
         standard = [
             d
             for d in sorted(dt.ALL, key=lambda d: d.name)
-            if d not in dt.FLOAT8 and d not in (dt.float16, dt.bfloat16, dt.complex32)
+            if d not in dt.FLOAT8 | dt.SUB_BYTE and d not in (dt.float16, dt.bfloat16, dt.complex32)
         ]
         return {d.name: d for d in standard if kind is None or isdtype(d, kind)}

@@ -270,7 +270,7 @@ class Jitted:
         static, dynamic_args, dynamic_kwargs = self._split(args, kwargs)
         leaves, treedef = tree.flatten((dynamic_args, dynamic_kwargs))
         values, kinds = arguments(leaves, self.name, shapes)
-        key = (static, treedef, tuple(kinds))
+        key = (static, treedef, tuple(kinds), *settings.contexts)
         signature = self._signatures.get(key)
         if signature is None or signature.noted and is_stale(signature.noted):
             signature = self._trace(args, kwargs, treedef, kinds)
@@ -303,7 +303,8 @@ class Jitted:
             fixed = {k: kwargs[k] for k in self.static_names if k in kwargs}
             return self.fun(*full, **dynamic_kwargs, **fixed)
 
-        fun.__name__ = self.name
+        fun.__name__, fun._traces = self.name, self.fun
+        fun._positions = [i for i in range(len(args)) if i not in self.static]
         noted: dict = {}
         traced = trace_function(fun, treedef, kinds, noted=noted)
         signature = Signature(traced, treedef, kinds, self._donated(args, kwargs), self.name)
@@ -460,6 +461,19 @@ class Compiled(Stage):
     def memory_analysis(self) -> dict:
         """Bytes of arguments, outputs and temporaries."""
         return self._signature.program.executable.memory_analysis()
+
+    @property
+    def input_shardings(self):
+        """(of the arguments, of those by name): where they lie, all on one device."""
+        return self._signature.in_tree.unflatten([self._place()] * len(self._signature.kinds))
+
+    @property
+    def output_shardings(self):
+        """Where the results lie."""
+        return self._signature.out_tree.unflatten([self._place()] * len(self._signature.out_avals))
+
+    def _place(self):
+        return xla.SingleDeviceSharding(self._signature.program.executable.device)
 
     def runtime_executable(self):
         """The program."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core import tree
+from ..core.errors import KeyReuseError
 from ..core.explain import MISTAKES, explaining
 from ..core.graph import Graph
 from ..core.primitive import Traits
@@ -61,6 +62,13 @@ class KeyDtype:
         return hash(self.impl)
 
 
+OF_THEIR_NUMBERS = ("committed", "copy_to_host_async", "delete", "devices", "is_deleted") + (
+    "is_fully_addressable",
+    "is_fully_replicated",
+    "platform",
+)
+
+
 class KeyArray:
     """An array of typed keys: a pytree of their numbers, so that transforms and loops take it.
 
@@ -69,12 +77,13 @@ class KeyArray:
     (3,)
     """
 
-    __slots__ = ("_data", "_impl")
+    __slots__ = ("_data", "_impl", "_used")
+    watching = False  # see fc.debug_key_reuse
     not_an_operand = """{name} takes numbers, and {kind} is of typed keys, which have none.
     Draw from it with fc.random, or ask for its bits: fc.random.key_data(key)."""
 
     def __init__(self, data, impl: str):
-        self._data, self._impl = data, impl
+        self._data, self._impl, self._used = data, impl, ""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -177,17 +186,33 @@ class KeyArray:
         """Where the keys are, as of Arrays."""
         return self._data.sharding
 
+    def __getattr__(self, name: str):
+        if name in OF_THEIR_NUMBERS:
+            return getattr(self._data, name)
+        raise AttributeError(f"typed keys have no attribute {name!r}; their bits are fc.random.key_data(key)")
+
+    def copy(self) -> KeyArray:
+        """The same keys, which stay where memory of these is given away."""
+        return self._with(self._data.copy())
+
     def __array__(self, dtype=None, copy=None):
         raise TypeError(NOT_NUMBERS.format(key=self._shown()))
+
+    def _refused(self, *others):
+        raise TypeError(NOT_NUMBERS.format(key=self._shown()))
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refused
+    __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __and__ = __xor__ = __or__ = __matmul__ = _refused
 
     def _shown(self) -> str:
         return f"Array({self.shape}, dtype={self.dtype.name})"
 
     def __repr__(self):
-        known = isinstance(self._data, Array) and self._data._value.__class__ is Value
+        known = self._data.__class__ is Array and self._data._value.__class__ is Value
         return f"{self._shown()} overlaying:\n{np.asarray(self._data)}" if known else self._shown()
 
 
+type(Array).keys = KeyArray
 tree.register_sealed(KeyArray, lambda k: ((k._data,), k._impl), lambda impl, children: KeyArray(children[0], impl))
 
 # ---- functions that move elements ----------------------------------------------------------------
@@ -197,7 +222,11 @@ tree.register_sealed(KeyArray, lambda k: ((k._data,), k._impl), lambda impl, chi
 def _moved(function: Callable, args: tuple, kwargs: dict):
     """A function of typed keys that only moves elements, computed on each word of the keys; None for another one."""
     leaves, structure = tree.flatten((args, kwargs), lambda x: x.__class__ is KeyArray)
-    at = [i for i, x in enumerate(leaves) if x.__class__ is KeyArray or isinstance(x, (Array, np.ndarray))]
+    at = [
+        i
+        for i, x in enumerate(leaves)
+        if x.__class__ is KeyArray or (x.__class__ is Array or isinstance(x, np.ndarray))
+    ]
     given = [leaves[i] for i in at]
     keys = [x.__class__ is KeyArray for x in given]
     impls = {x._impl for x in given if x.__class__ is KeyArray}
@@ -278,6 +307,10 @@ KeyArray.at = property(_At, doc="keys.at[index].set(other): the keys with others
 
 # ---- the functions of fc.random ------------------------------------------------------------------
 
+KEEPS = frozenset({"clone", "fold_in", "key_data", "key_impl"})  # what uses no key up
+REUSED = """random.{name}: the key {key} was used before, by random.{before}
+    A key that is used twice gives the same numbers. Split it: key, one = fc.random.split(key), and draw with one;
+    or say that it is meant: fc.random.clone(key)."""
 GIVES_KEYS = frozenset({"split", "fold_in", "clone"})
 
 
@@ -300,6 +333,10 @@ def keyed(name: str, function: Callable) -> Callable:
         key = args[0] if args else kwargs.get("key")
         if key.__class__ is not KeyArray:
             return function(*args, **kwargs)
+        if KeyArray.watching and name not in KEEPS:
+            if key._used:
+                raise KeyReuseError(REUSED.format(name=name, key=key._shown(), before=key._used))
+            key._used = name
         inner = UNSAFE[name] if key._impl == UNSAFE_RBG and name in UNSAFE else function
         if args:
             out = inner(key._data, *args[1:], **kwargs)

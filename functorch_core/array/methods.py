@@ -12,7 +12,7 @@ from ..engine import to_numpy
 from ..ops.places import ARITHMETIC, OPERATORS, UNARY, declared, declared_in
 from . import functions as fc
 from .array import Array, concrete_value
-from .creation import on_device
+from .creation import copy, on_device
 from .display import repr_html
 from .expose import binary_operator, is_operand, public, unary_operator
 from .indexing import At, getitem
@@ -123,12 +123,12 @@ def _clip(self, min=None, max=None):
 
 @_method
 def _copy(self):
-    """The array itself: Arrays are immutable.
+    """The same numbers, which stay where memory of the array is given away; see fc.copy.
 
     >>> fc.arange(2).copy()
     Array([0, 1], dtype=int64)
     """
-    return self
+    return copy(self)
 
 
 @_method
@@ -245,6 +245,44 @@ _of_numpy(
     """,
     place=1,
 )
+
+
+@_method
+def _byteswap(self, inplace=False):
+    """The array with the bytes of each element in the other order.
+
+    >>> fc.asarray([1, 256], dtype="int16").byteswap()
+    Array([256,   1], dtype=int16)
+    """
+    if inplace:
+        raise ValueError("byteswap: arrays are immutable; leave inplace out")
+    if self.itemsize == 1:
+        return self
+    if self.dtype.kind == "c":
+        return fc.real(self).byteswap() + 1j * fc.imag(self).byteswap()
+    size = self.itemsize
+    parts = fc.reshape(fc.view_as(fc.reshape(self, (-1,)), "uint8"), (-1, size))
+    return fc.reshape(fc.view_as(fc.reshape(fc.flip(parts, axis=1), (-1,)), self.dtype), self.shape)
+
+
+@_method
+def _on_device_size_in_bytes(self):
+    """The bytes that its elements take.
+
+    >>> fc.zeros(2, dtype="float32").on_device_size_in_bytes()
+    8
+    """
+    return self.nbytes
+
+
+@_method
+def _platform(self):
+    """The name of the platform of its device.
+
+    >>> fc.zeros(2).platform()
+    'cpu'
+    """
+    return self.device.platform
 
 
 def _array_namespace(self, /, *, api_version=None):

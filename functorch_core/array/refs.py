@@ -6,6 +6,7 @@ from ..core.explain import explaining
 from ..core.trace import state
 from .array import Array
 from .creation import asarray, zeros
+from .indexing import At
 
 ELSEWHERE = """{what} of a reference that was made outside of the function that is traced, or the loop's body.
     It would be {would}.
@@ -61,8 +62,13 @@ class Ref:
         """ref[index] += value."""
         self._array = self._here("a write", "forgotten after the first call").at[index].add(value)
 
+    @property
+    def at(self) -> At:
+        """What ref[...].at is: elements changed in a new array."""
+        return self._here("a read", "the array of the first call, at every call").at
+
     def __repr__(self):
-        return f"Ref({self._array!r})"
+        return f"Ref{self._array!r}".replace("Array", "", 1)
 
 
 @explaining

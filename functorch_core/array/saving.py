@@ -6,10 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..core import tree
 from ..core.aval import Aval, aval
+from ..core.dtypes import canonical
 
 LEAF = {"leaf": True}
 NOT_SAVED = """export: {kind} in the arguments or the result is a container that is not known to files.
@@ -70,7 +69,7 @@ def kind_of_data(data: Any) -> Aval | type:
     """The aval, or the class of numbers."""
     if isinstance(data, str):
         return {"float": float, "int": int, "complex": complex, "bool": bool}[data]
-    return aval(tuple(data[0]), np.dtype(data[1]))
+    return aval(tuple(data[0]), canonical(data[1]))
 
 
 def packed(header: dict, *blobs: bytes) -> bytes:

@@ -14,6 +14,8 @@ import numpy as np
 
 from .. import xla
 from ..core.explain import explaining
+from ..engine.modes import settings
+from . import keys
 from .environment import process_index
 from .further import device_put
 from .sharding import named, with_sharding_constraint
@@ -27,7 +29,6 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "allow_f16_reductions": (ANY, "sums of float16 are accumulated in float32"),
     "jax2tf_associative_scan_reductions": (ANY, "nothing is converted to TensorFlow"),
     "enable_checks": (ANY, "graphs are always checked as they are built"),
-    "debug_key_reuse": (False, "nothing watches whether a key is used twice"),
     "legacy_prng_key": ("allow", "keys as numbers are taken without a word"),
     "thread_guard": (False, "arrays may be used from any thread"),
     "no_tracing": (False, "functions are traced when they are called with new shapes"),
@@ -38,6 +39,65 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "transfer_guard_device_to_host": ("allow", "arrays are copied to the host where they are read"),
     "transfer_guard_device_to_device": ("allow", "arrays are copied to the device of a program"),
 }
+
+
+class _UserContext:
+    """What make_user_context returns."""
+
+    def __init__(self, default_value: Any):
+        self._default = default_value
+
+    @property
+    def value(self) -> Any:
+        """The value in force."""
+        return next((value for context, value in reversed(settings.contexts) if context is self), self._default)
+
+    get_global = value.fget
+
+    @contextlib.contextmanager
+    def __call__(self, new_value: Any):
+        hash(new_value)  # TypeError for what no program can be found by
+        saved = settings.contexts, settings.direct
+        settings.contexts, settings.direct = (*saved[0], (self, new_value)), False
+        try:
+            yield
+        finally:
+            settings.contexts, settings.direct = saved
+
+
+@explaining
+def make_user_context(default_value: Any = None) -> _UserContext:
+    """A value that functions of fc.jit may read; for each value they are traced anew.
+
+    `with context(value):` sets it, `context.value` reads it. The values are hashable.
+
+    >>> import functorch_core as fc
+    >>> scale = fc.make_user_context(1.)
+    >>> f = fc.jit(lambda x: x * scale.value)
+    >>> with scale(3.):
+    ...     y = f(2.)
+    >>> f(2.), y
+    (Array(2., dtype=float32), Array(6., dtype=float32))
+    """
+    return _UserContext(default_value)
+
+
+@contextlib.contextmanager
+def debug_key_reuse(new_val: bool = True):
+    """Context: errors.KeyReuseError where a typed key, the same object, is drawn from or split twice.
+
+    Keys taken out of an array (keys[0]) are new objects each time. fold_in and clone use no key up.
+
+    >>> import functorch_core as fc
+    >>> with fc.debug_key_reuse(True):
+    ...     one, two = fc.random.split(fc.random.key(0))
+    ...     x, y = fc.random.normal(one), fc.random.normal(two)
+    """
+    saved, keys.KeyArray.watching = keys.KeyArray.watching, bool(new_val)
+    try:
+        yield
+    finally:
+        keys.KeyArray.watching = saved
 
 
 def _setting(name: str, value: Any, reason: str) -> Callable:
@@ -157,6 +217,6 @@ class set_mesh:  # noqa: N801  the name is JAX's
 
 
 __all__ = [
-    *SETTINGS, "host_count", "host_id", "host_ids", "make_array_from_process_local_data", "process_indices", "reshard",
-    "set_mesh",
+    *SETTINGS, "debug_key_reuse", "host_count", "host_id", "host_ids", "make_array_from_process_local_data",
+    "make_user_context", "process_indices", "reshard", "set_mesh",
 ]  # fmt: skip

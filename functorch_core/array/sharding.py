@@ -230,6 +230,15 @@ Array.addressable_shards = property(
     [(3,)]
     """,
 )
+Array.global_shards = Array.addressable_shards
+Array.committed = property(
+    lambda x: False,
+    doc="""Whether it stays on its device in any case: never, programs copy what lies elsewhere.
+
+    >>> fc.arange(3).committed
+    False
+    """,
+)
 Array.is_fully_replicated = property(
     lambda x: array_sharding(x).is_fully_replicated,
     doc="""Whether each of its devices has the whole array.
@@ -284,10 +293,14 @@ class OnMesh:
         self.programs: dict[tuple, Any] = {}
         self.given = in_shardings is not None or out_shardings is not None
         asked = tree.leaves((in_shardings, out_shardings), is_leaf=is_sharding)
-        self.mesh = next((named(s, "jit").mesh for s in asked if s is not None), None)
+        self.asked = [s for s in asked if s is not None]
+        self.waits = xla.current_mesh() is None and {PartitionSpec} == set(map(type, self.asked))
+        self.mesh = None if self.waits or not self.asked else named(self.asked[0], "jit").mesh
 
     def mesh_for(self, signature, values: Sequence) -> Mesh | None:
         """The mesh that a call of these values is a program for; None for a call on one device."""
+        if self.waits:  # for the mesh that it is called in
+            return named(self.asked[0], f"jit({signature.name})").mesh
         return self.mesh or mesh_of(values) or signature.mesh
 
     def wanted(self, shardings, treedef, n_captures: int = 0) -> list:

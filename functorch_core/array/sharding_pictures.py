@@ -119,7 +119,7 @@ def inspect_array_sharding(value, *, callback: Callable[[Sharding], None]):
 
 
 def _concrete(x, name: str) -> Array:
-    x = x if isinstance(x, Array) else wrap(x)
+    x = x if x.__class__ is Array else wrap(x)
     if x._value.__class__ is not Value:
         raise NotImplementedError(IN_TRACE.format(name=name))
     return x

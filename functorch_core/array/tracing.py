@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,11 +13,11 @@ import numpy as np
 
 from ..core import tree
 from ..core.aval import Aval, aval
-from ..core.dtypes import promote
+from ..core.dtypes import canonical, promote
 from ..core.errors import TracingError
 from ..core.explain import name_of
 from ..core.graph import Graph
-from ..core.trace import trace
+from ..core.trace import state, trace
 from ..engine import from_numpy
 from ..engine.units import SCALAR_AVALS
 from ..ops.signature import Weak, fits
@@ -77,7 +78,32 @@ class ShapeDtype:
     def __init__(self, shape, dtype, *, sharding=None, weak_type=False):
         refuse("ShapeDtypeStruct", ONE_DEVICE, sharding=sharding)
         refuse("ShapeDtypeStruct", "A Python number in its place is weak: fc.eval_shape(f, 1.).", weak_type=weak_type)
-        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        self.shape, self.dtype = tuple(shape), canonical(dtype)
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions there are."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        return math.prod(self.shape)
+
+    weak_type, sharding = False, None
+
+    def update(self, **changes) -> ShapeDtype:
+        """Another one, with a shape or dtype of its own.
+
+        >>> fc.ShapeDtype((2, 3), "float32").update(shape=(4,))
+        ShapeDtype(shape=(4,), dtype=float32)
+        """
+        return ShapeDtype(**{"shape": self.shape, "dtype": self.dtype, **changes})
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("a ShapeDtype without dimensions has no length")
+        return self.shape[0]
 
     def __repr__(self):
         return f"ShapeDtype(shape={self.shape}, dtype={self.dtype.name})"
@@ -160,6 +186,8 @@ def trace_function(
     name, found = name_of(fun), {}
 
     def flat(*values):
+        if state.builder is not None:
+            state.builder.arguments = getattr(fun, "_traces", fun), lambda i: argument_name(fun, in_tree, keywords, i)
         args = in_tree.unflatten([wrap(Weak(v, k) if k in SCALAR_AVALS else v) for v, k in zip(values, kinds)])
         out = fun(*args[0], **args[1]) if keywords else fun(*args)
         if has_aux:
@@ -176,6 +204,26 @@ def trace_function(
     graph, captures = how[0](*how[1:], flat, avals, name, operands, noted)
     aux = (found["aux_tree"], found["n"]) if has_aux else None
     return TracedFunction(graph, captures, found["tree"], aux)
+
+
+def argument_name(fun: Callable, in_tree: tree.PyTreeDef, keywords: bool, i: int) -> str | None:
+    """What the i-th leaf of a function's arguments is called: params['w']."""
+    if i >= in_tree.num_leaves:
+        return None
+    path = tree.leaves_with_path(in_tree.unflatten(list(range(in_tree.num_leaves))))[i][0]
+    positions = getattr(fun, "_positions", None)  # of fc.jit: which arguments are not static
+    if keywords or positions is not None:
+        by_name, path = path[0].idx == 1, path[1:]
+        if by_name:
+            return path[0].key + tree.keystr(path[1:])
+    number = path[0].idx if positions is None else positions[path[0].idx]
+    try:
+        parameters = list(inspect.signature(getattr(fun, "_traces", fun)).parameters.values())
+    except (TypeError, ValueError):
+        return f"{number}" + tree.keystr(path[1:])
+    if number < len(parameters) and parameters[number].kind is not inspect.Parameter.VAR_POSITIONAL:
+        return parameters[number].name + tree.keystr(path[1:])
+    return f"{number}" + tree.keystr(path[1:])
 
 
 def split_aux(out, name: str):

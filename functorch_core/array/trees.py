@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..core import tree
+from ..core.trace import state
 from ..engine.units import SCALAR_AVALS
 from ..ops.signature import Weak
 from .array import wrap
-from .tracing import arguments, leaf_values, name_of
+from .tracing import argument_name, arguments, leaf_values, name_of
 
 RESULT_TREE = """{what}: `{name}` returned {found},
     expected the structure {wanted}.
     {advice}"""
+
+
+def tell_arguments(fun: Callable, in_tree: tree.PyTreeDef):
+    """Let errors of the trace that goes on name the arguments of fun, if these are its inputs, in order."""
+    builder = state.builder
+    if builder is not None and builder.arguments is None and len(builder.inputs) == in_tree.num_leaves:
+        builder.arguments = fun, lambda i: argument_name(fun, in_tree, False, i)
 
 
 class FlatFunction:
@@ -31,6 +39,7 @@ class FlatFunction:
         self.out_kinds: list = []
 
     def __call__(self, *values) -> list:
+        tell_arguments(self.fun, self.in_tree)
         args = rebuild(self.in_tree, values, self.kinds)
         leaves, self.out_tree = tree.flatten(self.fun(*args))
         if not self.wide:

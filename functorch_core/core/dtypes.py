@@ -23,11 +23,18 @@ float8_e4m3fnuz = np.dtype(ml_dtypes.float8_e4m3fnuz)
 float8_e5m2 = np.dtype(ml_dtypes.float8_e5m2)
 float8_e5m2fnuz = np.dtype(ml_dtypes.float8_e5m2fnuz)
 float8_e8m0fnu = np.dtype(ml_dtypes.float8_e8m0fnu)
+float8_e3m4 = np.dtype(ml_dtypes.float8_e3m4)
+float8_e4m3 = np.dtype(ml_dtypes.float8_e4m3)
+float8_e4m3b11fnuz = np.dtype(ml_dtypes.float8_e4m3b11fnuz)
+float4_e2m1fn = np.dtype(ml_dtypes.float4_e2m1fn)
+int2, int4, uint2, uint4 = map(np.dtype, (ml_dtypes.int2, ml_dtypes.int4, ml_dtypes.uint2, ml_dtypes.uint4))
 
-SIGNED = frozenset({int8, int16, int32, int64})
-UNSIGNED = frozenset({uint8, uint16, uint32, uint64})
+SIGNED = frozenset({int2, int4, int8, int16, int32, int64})
+UNSIGNED = frozenset({uint2, uint4, uint8, uint16, uint32, uint64})
+SUB_BYTE = frozenset({int2, int4, uint2, uint4, float4_e2m1fn})  # NumPy gives each element a byte
 INTEGER = SIGNED | UNSIGNED
 FLOAT8 = frozenset({float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu})
+FLOAT8 |= {float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float4_e2m1fn}  # of eight bits or fewer
 FLOATING = FLOAT8 | {float16, bfloat16, float32, float64}
 COMPLEX = frozenset({complex32, complex64, complex128})
 INEXACT = FLOATING | COMPLEX
@@ -55,6 +62,18 @@ COMPLEX_OF = MappingProxyType(
 # What is too narrow to compute in, and where it is computed instead.
 WIDE_OF = MappingProxyType(
     {complex32: complex64, float16: float32, bfloat16: float32, **dict.fromkeys(FLOAT8, float32)}
+)
+
+
+# What is held in memory alone, and computed in another dtype (core/emulated.py): XLA has no complex32, and of
+# the others few operations.
+EMULATED: MappingProxyType[np.dtype, np.dtype] = MappingProxyType(
+    {
+        complex32: complex64,
+        **dict.fromkeys((float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float4_e2m1fn), float32),
+        **dict.fromkeys((int2, int4), int8),
+        **dict.fromkeys((uint2, uint4), uint8),
+    }
 )
 
 
@@ -128,6 +147,11 @@ def category(dtype: np.dtype) -> int:
 
 
 def _promote_integers(a: np.dtype, b: np.dtype) -> np.dtype:
+    if {a, b} & SUB_BYTE:
+        if (a in SIGNED) == (b in SIGNED):
+            return a if iinfo(a).bits >= iinfo(b).bits else b
+        narrow, other = (a, b) if a in SUB_BYTE else (b, a)  # int8 holds them all
+        return other if other == int8 else _promote_integers(int8, other if other not in SUB_BYTE else int8)
     if (a in SIGNED) == (b in SIGNED):
         return a if a.itemsize >= b.itemsize else b
     signed, unsigned = (a, b) if a in SIGNED else (b, a)
@@ -139,6 +163,8 @@ def _promote_integers(a: np.dtype, b: np.dtype) -> np.dtype:
 
 
 def _promote_floats(a: np.dtype, b: np.dtype) -> np.dtype:
+    if {a, b} & {float4_e2m1fn}:
+        return a if b == float4_e2m1fn else b
     if a.itemsize == b.itemsize:  # float16 with bfloat16, or two float8 kinds: neither holds both
         return float32 if a.itemsize == 2 else bfloat16
     return a if a.itemsize > b.itemsize else b
@@ -174,5 +200,5 @@ def finfo(dtype: np.dtype) -> Any:
 
 
 def iinfo(dtype: np.dtype) -> Any:
-    """NumPy's iinfo."""
-    return np.iinfo(dtype)
+    """ml_dtypes' iinfo, which also knows int4 and its kin."""
+    return ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]  # its stubs have none

@@ -15,10 +15,13 @@ class LeakError(TracingError):
     """A traced value was used after its trace had ended, or in another thread."""
 
 
-CONCRETE_MESSAGE = """{what} needs a number, but {value} is traced: it has a shape and a dtype, no value yet.
-    wrong: if x > 0: y = x          right: y = fc.where(x > 0, x, 0.)  or  fc.cond(x > 0, f, g, x)
-    wrong: for i in range(n)        right: fc.fori_loop(0, n, body, x)
-If the argument is not data but configuration, make it static: fc.jit(f, static_argnums=...)."""
+class InconclusiveDimensionOperation(Exception):  # noqa: N818  the name is JAX's
+    """A size by name (see fc.export.symbolic_shape) was compared, or its number asked for."""
+
+
+class KeyReuseError(RuntimeError):
+    """A typed key was used twice, in fc.debug_key_reuse."""
+
 
 LEAK_MESSAGE = """{value}, made while tracing `{name}`{place}, was used after that trace had ended.
     wrong: kept.append(x) inside the traced function, then kept[0] + 1 outside

@@ -19,7 +19,7 @@ import numpy as np
 from .. import xla
 from . import dtypes as dt
 from .aval import Aval, aval
-from .complex32 import by_complex64
+from .emulated import by_wider
 from .graph import Graph, Literal, Node
 from .trace import trace_closed
 from .types import Function, Value
@@ -147,7 +147,7 @@ class LowerContext:
 
     def graph(self, graph: Graph, operands: Sequence[Operand]) -> list[Operand]:
         """Write a graph's nodes here; the operands of its outputs."""
-        graph = by_complex64(graph)
+        graph = by_wider(graph)
         env = dict(zip(graph.inputs, operands, strict=True))
         for node in graph.nodes:
             self._node(graph, node, env)
@@ -276,7 +276,8 @@ def lower(
 
     `aliases` maps inputs to the outputs that are written in their place. With a mesh it is a program for all its
     devices, with these shardings of its inputs and outputs (None: the partitioner's choice). `features` are what is
-    known of it already ("jit": who calls it does so often), for its rules and its compile options.
+    known of it already ("jit": who calls it does so often; "portable": other processes and runtimes load it, so that it
+    calls neither Python nor libraries), for its rules and its compile options.
     """
     ctx = LowerContext(platform, inline=inline)
     ctx.features |= set(features)

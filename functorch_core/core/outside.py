@@ -10,8 +10,8 @@ import numpy as np
 
 from .aval import HasAval
 from .dtypes import INEXACT
-from .errors import CONCRETE_MESSAGE, ConcretizationError
 from .types import Function
+from .unknown import not_known
 
 
 class InTrace(Exception):
@@ -40,7 +40,7 @@ def known_data(x: Any) -> np.ndarray:
     derivative; ConcretizationError of others."""
     known = None if x.aval.dtype in INEXACT else x.builder.value_of(x)
     if known is None:
-        raise ConcretizationError(CONCRETE_MESSAGE.format(what="reading its elements", value=x))
+        raise not_known("reading its elements", x)
     return np.asarray(known)
 
 
@@ -58,6 +58,7 @@ class Noting:
 
     noted: dict[int, tuple[Any, Any]] | None = None
     depth = 0
+    arguments: tuple[Function, Function] | None = None  # the traced function, and what its i-th input is called
 
     def noting(self, noted: dict[int, tuple[Any, Any]] | None) -> Self:
         """The builder itself, which from now on fills `noted`."""

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .aval import Aval
-from .complex32 import by_complex64
+from .emulated import by_wider
 from .graph import Graph, Node, has_effect, inlined, primal_of, subgraphs
 from .primitive import Way, registry
 from .types import Function
@@ -238,7 +238,7 @@ class _Builder:
     """Writes the steps of a graph: inputs come first in the list of arrays, then constants."""
 
     def __init__(self, graph: Graph, program: Reference, into: Node | None = None) -> None:
-        self.graph = graph = graph if into is not None else by_complex64(_opened(graph))
+        self.graph = graph = graph if into is not None else by_wider(_opened(graph))
         self.into = into
         self.place = {slot: i for i, slot in enumerate(graph.inputs)}
         self.n_inputs = program.n_inputs

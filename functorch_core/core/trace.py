@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from .aval import Aval, aval_of
-from .complex32 import by_complex64
-from .errors import CONCRETE_MESSAGE, LEAK_MESSAGE, NOT_LINEAR_MESSAGE, ConcretizationError, LeakError
+from .emulated import by_wider
+from .errors import LEAK_MESSAGE, NOT_LINEAR_MESSAGE, LeakError
 from .graph import Graph, Literal, Node
 from .outside import AskedByEngine, Noting, surroundings
 from .primitive import NOT_LINEAR, Linear, Primitive, Traits
 from .reference import conform, reference_of
 from .types import ArrayLike, Function
+from .unknown import not_known, place_of
 
 if TYPE_CHECKING:
     from .lowering import LowerContext, Operand
@@ -54,10 +55,10 @@ class Traced(AskedByEngine):
         return f"Traced<{self.aval}>"
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise ConcretizationError(CONCRETE_MESSAGE.format(what="np.asarray", value=self))
+        raise not_known("np.asarray", self)
 
     def __bool__(self) -> bool:
-        raise ConcretizationError(CONCRETE_MESSAGE.format(what="bool (an `if`, `while`, `and`)", value=self))
+        raise not_known("bool (an `if`, `while`, `and`)", self)
 
 
 class Builder(Noting):
@@ -218,7 +219,9 @@ def leaked(x: Traced) -> LeakError:
     """The error for a traced value of a trace that has ended: which it was, where it was made."""
     made = (n.source for n in x.builder.nodes if x.slot in n.outputs and n.source)
     place = next((f" at {s[0]}:{s[1]}" for s in made), "")
-    return LeakError(LEAK_MESSAGE.format(value=x, name=x.builder.name, place=place))
+    fun, _ = x.builder.arguments or (None, None)
+    name = getattr(fun, "__name__", x.builder.name)
+    return LeakError(LEAK_MESSAGE.format(value=x, name=name, place=place or place_of(fun)))
 
 
 def nodes_for(nodes: Sequence[Node], slot: int, known: Mapping[Any, Any]) -> list[Node]:
@@ -322,7 +325,7 @@ def evaluate(graph: Graph, args: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _evaluate_watched(graph: Graph, args: Sequence[Any], watch: Function) -> list[np.ndarray]:
-    graph = by_complex64(graph)
+    graph = by_wider(graph)
     env = dict(zip(graph.inputs, map(np.asarray, args), strict=True))
     for node in graph.nodes:
         args = [env[s] for s in node.inputs]

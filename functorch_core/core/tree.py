@@ -71,7 +71,7 @@ KeyPath: TypeAlias = tuple[
 _NOTHING = object()
 _told = functools.partial(explaining, space="fc.tree")
 
-MISMATCH = """{what}: {which} has not the structure of the first tree.
+MISMATCH = """{what}: {which} has not the structure of the first tree.{where}
     expected {wanted}
     got      {found}
     Trees that are mapped together are equal in structure, or go on below the first one's leaves."""
@@ -115,7 +115,7 @@ def structure(tree: Any, is_leaf: Function | None = None) -> PyTreeDef:
 def all_leaves(iterable: Iterable[Any], is_leaf: Function | None = None) -> bool:
     """Whether every item is a leaf."""
     leaf = structure(0)
-    return builtins.all(structure(x, is_leaf) == leaf for x in iterable)
+    return builtins.all(whole(x, is_leaf)[1] == leaf for x in iterable)
 
 
 @_told
@@ -126,7 +126,7 @@ def map(f: Function, tree: Any, *rest: Any, is_leaf: Function | None = None) -> 
     >>> fc.tree.map(lambda a, b: a + b, {"x": 1, "y": 2}, {"x": 10, "y": 20})
     {'x': 11, 'y': 22}
     """
-    first, treedef = _whole(tree, is_leaf)
+    first, treedef = whole(tree, is_leaf)
     others = [matching("tree.map", treedef, other, i) for i, other in enumerate(rest, 2)]
     return treedef.unflatten([f(*items) for items in zip(first, *others)])
 
@@ -150,8 +150,26 @@ def matching(what: str, treedef: PyTreeDef, tree: Any, position: int) -> list[An
             if bare == _without_boxes(treedef):
                 return found
         raise ValueError(
-            MISMATCH.format(what=what, which=f"tree {position}", wanted=treedef, found=structure(tree))
+            MISMATCH.format(
+                what=what,
+                which=f"tree {position}",
+                wanted=treedef,
+                found=structure(tree),
+                where=_difference(treedef, tree),
+            )
         ) from error
+
+
+def _difference(treedef: PyTreeDef, tree: Any, path: KeyPath = ()) -> str:
+    """Where, below the root, a tree first differs from a structure."""
+    if treedef_is_leaf(treedef):
+        return ""
+    children, found = treedef.children(), registry.flatten_one_level_with_keys(tree)
+    same = found is not None and structure(tree).node_data() == treedef.node_data()
+    if not same or len(found[0]) != len(children):
+        return f" They differ at {keystr(path)}." if path else ""
+    parts = [_difference(child, x, (*path, key)) for child, (key, x) in zip(children, found[0])]
+    return next(filter(None, parts), "")
 
 
 @_told
@@ -162,7 +180,7 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_
     """
     rows = outer_treedef.flatten_up_to(pytree_to_transpose)
     if inner_treedef is None:
-        inner_treedef = structure(rows[0]) if rows else structure(())
+        inner_treedef = whole(rows[0])[1] if rows else structure(())
     columns = [matching("tree.transpose", inner_treedef, t, i) for i, t in enumerate(rows)]
     return inner_treedef.unflatten([outer_treedef.unflatten(row) for row in zip(*columns)])
 
@@ -175,7 +193,7 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Function | None = None)
     >>> fc.tree.broadcast({"a": 1, "b": 2}, {"a": [0, 0], "b": 0})
     {'a': [1, 1], 'b': 2}
     """
-    values, treedef = registry.flatten(prefix_tree, is_leaf)
+    values, treedef = whole(prefix_tree, is_leaf)
     parts = matching("tree.broadcast", treedef, full_tree, 2)
     return treedef.unflatten(
         [map(lambda _, value=value: value, part, is_leaf=is_leaf) for value, part in zip(values, parts)]
@@ -230,7 +248,7 @@ def _opened(tree: Any) -> tuple[list[Any], PyTreeDef]:
 
 
 # ---- sealed containers ---------------------------------------------------------------------------
-# Typed keys: transforms and loops flatten them to their numbers; for users who map over trees they are leaves.
+# Typed keys: transforms and loops flatten them to their numbers; to users (fc.tree) they are leaves.
 
 sealed: set[type] = set()
 _sealed: list[None] = []  # an entry from a flattening that met one
@@ -247,7 +265,7 @@ def register_sealed(cls: type, flatten: Function, unflatten: Function) -> None:
     register_node(cls, noticed, unflatten)
 
 
-def _whole(tree: Any, is_leaf: Function | None) -> tuple[list[Any], PyTreeDef]:
+def whole(tree: Any, is_leaf: Function | None = None) -> tuple[list[Any], PyTreeDef]:
     """As flatten, with sealed containers as leaves."""
     _sealed.clear()
     found = flatten(tree, is_leaf)
@@ -271,9 +289,14 @@ def flatten_with_path(
     >>> [(fc.tree.keystr(path), leaf) for path, leaf in pairs]
     [("['layers'][0]", 1), ("['layers'][1]", 2)]
     """
-    if is_leaf is None or is_leaf_takes_path:
-        return registry.flatten_with_path(tree, is_leaf)
-    return registry.flatten_with_path(tree, lambda path, node: is_leaf(node))
+    ends = is_leaf if is_leaf is None or is_leaf_takes_path else lambda path, node: is_leaf(node)
+    _sealed.clear()
+    found = registry.flatten_with_path(tree, ends)
+    if not _sealed:
+        return found
+    return registry.flatten_with_path(
+        tree, lambda path, x: x.__class__ in sealed or (ends is not None and ends(path, x))
+    )
 
 
 def leaves_with_path(
@@ -293,11 +316,9 @@ def map_with_path(
     >>> fc.tree.map_with_path(lambda path, x: fc.tree.keystr(path) + f"={x}", {"a": [1, 2]})
     {'a': ["['a'][0]=1", "['a'][1]=2"]}
     """
-    if is_leaf is None:
-        _, treedef = _whole(tree, None)
-        pairs = registry.flatten_with_path(tree, (lambda path, x: x.__class__ in sealed) if _sealed else None)[0]
-    else:
-        pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    if _subclassed and is_leaf is None:
+        treedef = whole(tree)[1]
     others = [matching("tree.map_with_path", treedef, t, i) for i, t in enumerate(rest, 2)]
     return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *others)])
 
@@ -331,7 +352,7 @@ def reduce(function: Function, tree: Any, initializer: Any = _NOTHING, is_leaf: 
     >>> fc.tree.reduce(lambda a, b: a + b, {"x": 1, "y": (2, 3)})
     6
     """
-    items = leaves(tree, is_leaf)
+    items, _ = whole(tree, is_leaf)
     if initializer is not _NOTHING:
         return functools.reduce(function, items, initializer)
     if not items:
@@ -349,7 +370,7 @@ def reduce_associative(
     >>> fc.tree.reduce_associative(lambda a, b: a + b, {"x": 1, "y": (2, 3)})
     6
     """
-    items = leaves(tree, is_leaf)
+    items, _ = whole(tree, is_leaf)
     if not items:
         if identity is _NOTHING:
             raise TypeError(NO_LEAVES.format(what="tree.reduce_associative", tree=tree, name="identity"))
@@ -362,7 +383,7 @@ def reduce_associative(
 
 def all(tree: Any, *, is_leaf: Function | None = None) -> bool:
     """Whether every leaf is true."""
-    return builtins.all(leaves(tree, is_leaf))
+    return builtins.all(whole(tree, is_leaf)[0])
 
 
 # ---- classes as containers -----------------------------------------------------------------------
@@ -524,7 +545,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Any, ...]:
 
 
 def _of_container(what: str, tree: Any) -> tuple[Any, ...]:
-    found = getattr(registry, what)(tree)
+    found = None if tree.__class__ in sealed else getattr(registry, what)(tree)
     if found is None:
         raise ValueError(f"{what}: {tree!r:.60} is a leaf")
     return found
@@ -532,7 +553,7 @@ def _of_container(what: str, tree: Any) -> tuple[Any, ...]:
 
 def is_tree_node(typ: type) -> bool:
     """Whether a class is one of containers."""
-    return registry.is_node(typ)
+    return typ not in sealed and registry.is_node(typ)
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:

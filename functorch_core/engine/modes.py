@@ -28,6 +28,8 @@ class _Settings:
     debug_nans = False  # results are looked at, for what `watched` says
     watched: frozenset[str] = frozenset()  # of "nan", "inf"
     watch: Any = None  # the Watch of engine.explain(), while one is taken: compiled functions tell it of their runs
+    contexts: tuple[Any, ...] = ()  # of fc.make_user_context, what is not at its default: a part of what jit keys by
+    sizes_by_name = False  # a function is traced for all sizes: what counts is computed, not a constant
     donates = False  # some memory may have been given away: a function donates, or delete() was called
 
     def runs_programs(self) -> bool:

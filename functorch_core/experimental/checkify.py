@@ -48,7 +48,7 @@ class Error:
         self._code, self._args, self._sites = code, args, sites
 
     def _known(self) -> np.ndarray:
-        if isinstance(self._code, Array) and self._code._value.__class__ is not Value:
+        if self._code.__class__ is Array and self._code._value.__class__ is not Value:
             raise ValueError(NOT_YET)
         return np.asarray(self._code)
 
@@ -75,7 +75,7 @@ class Error:
         check_error(self)
 
     def __repr__(self):
-        known = not isinstance(self._code, Array) or self._code._value.__class__ is Value
+        known = self._code.__class__ is not Array or self._code._value.__class__ is Value
         return f"Error({self.get() if known else 'traced'})"
 
 

@@ -44,14 +44,11 @@ from functorch_core import repeat as _repeat
 from ..array.compose import composed as _composed
 from ..array.compose import missing_name as _missing_name
 from . import initializers
+from .scaled import get_scaled_dot_general_config, scaled_dot_general
 
 __getattr__ = _missing_name(
     "jnn",
     {
-        "scaled_dot_general": "It quantises its operands on the way: do so by hand, then jnn.scaled_matmul or "
-        "fc.lax.scaled_dot.",
-        "get_scaled_dot_general_config": "It describes how scaled_dot_general quantises, for cuDNN; scales are "
-        "given to jnn.scaled_matmul.",
         "normalize": "Use jnn.standardize.",
         "Module Linear Conv2d": "Modules are in functorch_core.nn, as PyTorch has them.",
     },

@@ -236,7 +236,9 @@ def orthogonal(scale=1.0, column_axis=-1, dtype=None) -> Initializer:
             raise ValueError(TOO_NARROW.format(name="orthogonal", shape=tuple(shape)))
         columns = shape[column_axis]
         rows = math.prod(shape) // columns
-        flat = fc.random.orthogonal(key, max(rows, columns), (), dtype)[:rows, :columns]
+        q, r = fc.linalg.qr(fc.random.normal(key, (max(rows, columns), min(rows, columns)), dtype))
+        flat = q * fc.sign(fc.diag(r))
+        flat = flat.T if rows < columns else flat
         rest = list(np.delete(shape, column_axis))
         return scale * fc.moveaxis(fc.reshape(flat, (*map(int, rest), columns)), -1, column_axis)
 

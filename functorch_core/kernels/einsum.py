@@ -67,6 +67,11 @@ def _pair(a: str, x, b: str, y, needed):
     return "".join(both + rest), out
 
 
+def _path(optimize):
+    """A path as opt_einsum takes it: NumPy's begins with its name."""
+    return [step for step in optimize if not isinstance(step, str)] if isinstance(optimize, tuple) else optimize
+
+
 @functools.lru_cache(maxsize=1024)
 def einsum_plan(subscripts: str, shapes: tuple, optimize) -> tuple:
     """((input terms, output term), path) of an einsum expression, by opt_einsum."""
@@ -81,7 +86,7 @@ def einsum_plan(subscripts: str, shapes: tuple, optimize) -> tuple:
         if len(shapes) == 1:
             path = [(0,)]
         else:
-            path, _ = opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=optimize)
+            path, _ = opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=_path(optimize))
     except (ValueError, KeyError) as error:
         shown = ", ".join(map(str, shapes))
         raise ValueError(f"einsum({subscripts!r}) of shapes {shown}: {error}") from None

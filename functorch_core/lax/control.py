@@ -32,6 +32,7 @@ from functorch_core import (
 from .. import xla
 from ..array.linear import linear_call
 from ..core.explain import explaining
+from ..core.tree import map_arrays
 
 
 class Precision(enum.Enum):
@@ -214,7 +215,7 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
     >>> root(fc.asarray(4.)), fc.grad(root)(fc.asarray(4.))
     (Array(2., dtype=float32), Array(0.25, dtype=float32))
     """
-    initial_guess = fc.tree.map_arrays(fc.asarray, initial_guess)
+    initial_guess = map_arrays(fc.asarray, initial_guess)
     f, values = fc.closure_convert(f, initial_guess)
     solved, seen = fc.closure_convert(lambda guess: solve(lambda x: f(x, *values), guess), initial_guess)
     tangent, seen_too = fc.closure_convert(

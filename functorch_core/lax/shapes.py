@@ -117,7 +117,7 @@ def broadcast(operand, sizes):
 
 @function("operand")
 def broadcast_in_dim(operand, shape, broadcast_dimensions):
-    """The array in a shape, whose dimensions `broadcast_dimensions` are its own.
+    """The array in a shape, whose dimensions `broadcast_dimensions` are its own, in any order.
 
     >>> import functorch_core as fc
     >>> from functorch_core import lax
@@ -125,7 +125,11 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions):
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int64)
     """
-    return of_arrays(p.broadcast_in_dim)(operand, shape=tuple(shape), dims=tuple(broadcast_dimensions))
+    dims = tuple(broadcast_dimensions)
+    if len(set(dims)) == len(dims) == as_array(operand).ndim and list(dims) != sorted(dims):
+        order = sorted(range(len(dims)), key=dims.__getitem__)
+        operand, dims = fc.permute_dims(operand, order), tuple(sorted(dims))
+    return of_arrays(p.broadcast_in_dim)(operand, shape=tuple(shape), dims=dims)
 
 
 @function("arr like_arr")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import string
 
 import numpy as np
 
 import functorch_core as fc
 
 from ..array.compose import as_dtype, composed, with_signature
+from ..array.precision import with_precision
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..ops.promotion import canonical_axis
@@ -19,12 +21,11 @@ function = functools.partial(composed, space="fc.numpy")
 
 # ---- products ------------------------------------------------------------------------------------
 
-vecdot = with_signature(fc.vecdot, "x1, x2, /, *, axis=-1")
+vecdot = with_precision(with_signature(fc.vecdot, "x1, x2, /, *, axis=-1"))
+matmul, dot = (with_precision(with_signature(f, "a, b")) for f in (fc.matmul, fc.dot))
 
 
-matmul = with_signature(fc.matmul, "a, b")
-
-
+@with_precision
 @function("a b")
 def tensordot(a, b, axes=2):
     """The sum of products over the last axes of a and the first of b, or pairs of axes.
@@ -36,6 +37,7 @@ def tensordot(a, b, axes=2):
     return fc.tensordot(a, b, axes=axes)
 
 
+@with_precision
 @function("a b")
 def vdot(a, b):
     """The sum of products of all elements, those of a conjugated.
@@ -47,6 +49,7 @@ def vdot(a, b):
     return fc.dot(fc.conj(fc.ravel(as_array(a))), fc.ravel(as_array(b)))
 
 
+@with_precision
 @function("a b")
 def inner(a, b):
     """The sums of products over the last axes.
@@ -101,6 +104,41 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
         return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
     a, b = (fc.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, 3 - v.shape[-1])]) for v in (a, b))
     return fc.moveaxis(fc.linalg.cross(a, b), -1, axisc)
+
+
+LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in the order of their codes, which implicit results have
+
+
+def _by_letters(first, rest: tuple) -> tuple[str, tuple]:
+    """(subscripts, operands) of einsum(x, (0, 1), y, (1, 2), (0, 2)), whose result's labels may be left out."""
+    given = [first, *rest]
+    given, last = (given[:-1], given[-1]) if len(given) % 2 else (given, None)
+    pairs = list(zip(given[::2], given[1::2]))
+    if not pairs or not all(isinstance(labels, (list, tuple)) for _, labels in pairs):
+        raise TypeError(
+            "einsum takes the subscripts first, as a string, or the labels as integers behind each operand: "
+            f"jnp.einsum('ij,jk->ik', x, y); got {type(first).__name__}"
+        )
+
+    def letters(labels) -> str:
+        return "".join("..." if n is Ellipsis else LETTERS[n] for n in labels)
+
+    text = ",".join(letters(labels) for _, labels in pairs) + ("" if last is None else "->" + letters(last))
+    return text, tuple(x for x, _ in pairs)
+
+
+@with_precision
+@explaining
+def einsum(subscripts, /, *operands, optimize="auto"):
+    """Sums of products by labels, see fc.einsum; labels may be integers, behind each operand.
+
+    >>> import functorch_core.numpy as jnp
+    >>> jnp.einsum(jnp.ones((2, 3)), (0, 1), jnp.ones(3), (1,))
+    Array([3., 3.], dtype=float32)
+    """
+    if not isinstance(subscripts, str):
+        subscripts, operands = _by_letters(subscripts, operands)
+    return fc.einsum(subscripts, *operands, optimize=optimize)
 
 
 @explaining
@@ -191,6 +229,7 @@ MODES = ("full", "same", "valid")
 VECTORS = "{name} takes two arrays of one dimension with elements, got {a} and {v}"
 
 
+@with_precision
 @function("a v")
 def convolve(a, v, mode="full"):
     """The convolution of two vectors: 'full', 'same' (the longer's size) or 'valid'.
@@ -203,6 +242,7 @@ def convolve(a, v, mode="full"):
     return _convolved(*((v, a) if a.size < v.size else (a, v)), mode)
 
 
+@with_precision
 @function("a v")
 def correlate(a, v, mode="valid"):
     """The sums of products of a with v moved along it, v conjugated.
@@ -380,6 +420,6 @@ def array_equiv(a1, a2):
 
 
 __all__ = [
-    "array_equiv", "convolve", "corrcoef", "correlate", "cov", "cross", "einsum_path", "gradient", "inner",
-    "interp", "matmul", "matvec", "tensordot", "trapezoid", "vdot", "vecdot", "vecmat",
+    "array_equiv", "convolve", "corrcoef", "correlate", "cov", "cross", "dot", "einsum", "einsum_path", "gradient",
+    "inner", "interp", "matmul", "matvec", "tensordot", "trapezoid", "vdot", "vecdot", "vecmat",
 ]  # fmt: skip

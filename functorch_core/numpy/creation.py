@@ -42,7 +42,7 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None):
     Array([[1., 2.]], dtype=float32)
     """
     _in_row_major("array", order)
-    out = fc.asarray(object, dtype=dtype, device=device)
+    out = fc.asarray(object, dtype=dtype, device=device, copy=copy or None)
     return out if out.ndim >= ndmin else fc.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
 
 
@@ -134,6 +134,8 @@ def load(file, *args, **kwargs):
     Array([0, 1, 2], dtype=int64)
     """
     found = np.load(file, *args, **kwargs)
+    if isinstance(found, np.ndarray) and found.dtype == "V2":  # NumPy's files say of bfloat16 that it has two bytes
+        found = found.view(dt.bfloat16)
     return fc.asarray(found) if isinstance(found, np.ndarray) else found
 
 
@@ -214,7 +216,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
     >>> jnp.full_like(jnp.zeros(2), 7.)
     Array([7., 7.], dtype=float32)
     """
-    if isinstance(fill_value, (fc.Array, np.ndarray)):
+    if fill_value.__class__ is fc.Array or isinstance(fill_value, np.ndarray):
         a = as_array(a)
         value = as_array(fill_value).astype(a.dtype if dtype is None else dtype)
         return fc.broadcast_to(value, a.shape if shape is None else shape)
@@ -230,7 +232,7 @@ def full(shape, fill_value, dtype=None, *, device=None):
     Array([[1, 2],
            [1, 2]], dtype=int64)
     """
-    if isinstance(fill_value, (fc.Array, np.ndarray)) and np.ndim(fill_value):
+    if (fill_value.__class__ is fc.Array or isinstance(fill_value, np.ndarray)) and np.ndim(fill_value):
         value = as_array(fill_value)
         out = fc.broadcast_to(value, (shape,) if isinstance(shape, int) else tuple(shape))
         return out if dtype is None else out.astype(dtype)
@@ -428,6 +430,9 @@ class _Joiner:
     def __getitem__(self, key):
         items = list(key) if isinstance(key, tuple) else [key]
         axis, ndmin, place = (-1, 2, 0) if self.columns else (0, 1, -1)
+        if isinstance(items[0], str) and items[0] in ("r", "c"):  # r_ gives a matrix of one row, or one column
+            joined = self[tuple(items[1:])]
+            return fc.reshape(joined, (1, -1) if items[0] == "r" else (-1, 1)) if joined.ndim == 1 else joined
         if isinstance(items[0], str):
             numbers = [int(v) for v in items.pop(0).split(",")]
             axis, ndmin, place = (numbers + [ndmin, place][len(numbers) - 1 :])[:3]

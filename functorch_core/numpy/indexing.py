@@ -66,14 +66,15 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0):
 
 @explaining
 def extract(condition, arr, *, size=None, fill_value=0):
-    """The elements where a condition holds.
+    """The elements where a condition holds, both flattened; those beyond the shorter one are left out.
 
     >>> import functorch_core.numpy as jnp
     >>> jnp.extract(jnp.asarray([True, False, True]), jnp.asarray([1, 2, 3]))
     Array([1, 3], dtype=int64)
     """
-    condition, arr = fc.broadcast_arrays(as_array(condition).astype(dt.bool_), as_array(arr))
-    return _chosen(fc.ravel(arr), fc.ravel(condition), size, fill_value)
+    condition, arr = fc.ravel(as_array(condition).astype(dt.bool_)), fc.ravel(as_array(arr))
+    n = min(condition.size, arr.size)
+    return _chosen(arr[:n], condition[:n], size, fill_value)
 
 
 @explaining

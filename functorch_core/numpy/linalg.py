@@ -11,6 +11,7 @@ import functorch_core as fc
 
 from .. import primitives as p
 from ..array.compose import composed, missing_name, of_arrays, with_signature
+from ..array.precision import with_precision
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..ops.linalg import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
@@ -19,9 +20,9 @@ from .elementwise import as_array, floats
 eig, eigvals, lstsq, norm, svdvals = (
     fc.linalg.eig, fc.linalg.eigvals, fc.linalg.lstsq, fc.linalg.norm, fc.linalg.svdvals,
 )  # fmt: skip
-cross, diagonal, matmul, matrix_norm = fc.linalg.cross, fc.linalg.diagonal, fc.linalg.matmul, fc.linalg.matrix_norm
-matrix_transpose, tensordot, trace = fc.linalg.matrix_transpose, fc.linalg.tensordot, fc.linalg.trace
-vecdot, vector_norm = fc.linalg.vecdot, fc.linalg.vector_norm
+cross, diagonal, matrix_norm = fc.linalg.cross, fc.linalg.diagonal, fc.linalg.matrix_norm
+matrix_transpose, trace, vector_norm = fc.linalg.matrix_transpose, fc.linalg.trace, fc.linalg.vector_norm
+matmul, tensordot, vecdot = map(with_precision, (fc.linalg.matmul, fc.linalg.tensordot, fc.linalg.vecdot))
 outer = with_signature(fc.linalg.outer, "x1, x2, /")
 det = with_signature(fc.linalg.det, "a")
 inv = with_signature(fc.linalg.inv, "a")
@@ -47,7 +48,9 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
     Array([[2., 0.],
            [1., 2.]], dtype=float32)
     """
-    return fc.linalg.cholesky(symmetrized(as_array(a), symmetrize_input), upper=upper)
+    a = as_array(a)
+    square = a.ndim > 1 and a.shape[-1] == a.shape[-2]  # otherwise fc's function says what is wrong
+    return fc.linalg.cholesky(symmetrized(a, symmetrize_input and square), upper=upper)
 
 
 @explaining
@@ -207,7 +210,7 @@ def cond(x, p=None):
 
 
 @explaining
-def multi_dot(arrays):
+def multi_dot(arrays, *, precision=None):
     """The product of several matrices (vectors first and last), in the cheapest order.
 
     >>> import functorch_core.numpy as jnp

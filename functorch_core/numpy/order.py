@@ -11,6 +11,7 @@ import functorch_core as fc
 from ..array.compose import as_dtype, composed, with_signature
 from ..core import dtypes as dt
 from ..core.explain import explaining
+from ..ops.host import host_array, is_traced
 from ..ops.promotion import canonical_axis
 from ..ops.searching import UniqueAll, UniqueCounts, UniqueInverse
 from .elementwise import as_array, floats
@@ -147,8 +148,8 @@ def digitize(x, bins, right=False, *, method=None):
         return fc.zeros(x.shape, dtype=dt.DEFAULT_INT)
     dtype = fc.result_type(x, bins)
     x, bins = x.astype(dtype), bins.astype(dtype)
-    rising = fc.searchsorted(bins, x, side="left" if right else "right")
-    falling = bins.size - fc.searchsorted(fc.flip(bins), x, side="right" if right else "left")
+    side = "left" if right else "right"
+    rising, falling = fc.searchsorted(bins, x, side=side), bins.size - fc.searchsorted(fc.flip(bins), x, side=side)
     return fc.where(bins[-1] >= bins[0], rising, falling)
 
 
@@ -258,6 +259,8 @@ def _sorted_rows(rows, equal_nan: bool):
 
 def _unique_known(rows, equal_nan: bool):
     order, new = _sorted_rows(rows, equal_nan)
+    if is_traced(new._value):  # which raises, with what to do
+        host_array(new._value, "unique", "Say how many there are at most: jnp.unique(x, size=n)")
     places = fc.flatnonzero(new)
     inverse = fc.zeros(rows.shape[0], dtype=dt.int64).at[order].set(fc.cumsum(new) - 1)
     edges = fc.concat([places, fc.asarray([rows.shape[0]])])

@@ -56,7 +56,7 @@ def padded(x, pad_width, mode, options: dict):
 
 
 def _constant(x, widths, values):
-    if isinstance(values, fc.Array) or np.ndim(values) == 0:
+    if values.__class__ is fc.Array or np.ndim(values) == 0:
         return fc.pad(x, widths, constant_values=values)
     values = pairs(values, x.ndim, "constant_values")
     return _along_axes(x, widths, lambda x, d, i, n: fc.full(_sizes(x, d, n), values[d][i], dtype=x.dtype))

@@ -36,7 +36,7 @@ def polyval(p, x, *, unroll=16):
 
 def _padded(a, n: int):
     """Coefficients with zeros in front, n of them."""
-    return fc.pad(a, [(n - a.shape[0], 0)])
+    return fc.pad(a, [(n - a.shape[0], 0)] + [(0, 0)] * (a.ndim - 1))
 
 
 @function("a1 a2")
@@ -48,8 +48,9 @@ def polyadd(a1, a2):
     Array([1., 5.], dtype=float32)
     """
     a1, a2 = as_array(a1), as_array(a2)
-    n = max(a1.shape[0], a2.shape[0])
-    return _padded(a1, n) + _padded(a2, n)
+    longer, shorter = (a1, a2) if len(a1) >= len(a2) else (a2, a1)
+    longer = longer.astype(fc.result_type(a1, a2))
+    return longer.at[len(longer) - len(shorter) :].add(shorter)
 
 
 @function("a1 a2")

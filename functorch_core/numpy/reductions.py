@@ -473,7 +473,7 @@ def _between(rows, q, n, method: str):
     if method == "lower":
         return low
     if method == "nearest":
-        return _at(rows, fc.round(place))
+        return _at(rows, fc.where(place - below <= 0.5, below, above))  # halves go down, as JAX's
     share = 0.5 * (above != below).astype(q.dtype) if method == "midpoint" else place - below
     return fc.where(low == high, low, low * (1 - share) + high * share)
 

@@ -66,6 +66,9 @@ complex64, complex128 = map(ScalarType, (dt.complex64, dt.complex128))
 float8_e4m3fn, float8_e4m3fnuz = map(ScalarType, (dt.float8_e4m3fn, dt.float8_e4m3fnuz))
 float8_e5m2, float8_e5m2fnuz = map(ScalarType, (dt.float8_e5m2, dt.float8_e5m2fnuz))
 float8_e8m0fnu = ScalarType(dt.float8_e8m0fnu)
+float8_e3m4, float8_e4m3 = map(ScalarType, (dt.float8_e3m4, dt.float8_e4m3))
+float8_e4m3b11fnuz, float4_e2m1fn = map(ScalarType, (dt.float8_e4m3b11fnuz, dt.float4_e2m1fn))
+int2, int4, uint2, uint4 = map(ScalarType, (dt.int2, dt.int4, dt.uint2, dt.uint4))
 bool = bool_
 int_, uint = int64, uint64
 float_, complex_ = float32, complex64  # the dtypes of Python's numbers here
@@ -109,6 +112,8 @@ def issubdtype(arg1, arg2) -> builtins.bool:
     if isinstance(arg2, type) and issubclass(arg2, np.generic) and arg2.__module__ == "numpy":
         if dtype in dt.FLOATING and dtype.kind == "V" or dtype == dt.bfloat16:
             return arg2 in FLOATS
+        if dtype in dt.SUB_BYTE:
+            return builtins.bool(np.issubdtype(dt.EMULATED[dtype], arg2))
         return builtins.bool(np.issubdtype(dtype, arg2))
     return dtype == dt.canonical(arg2)
 
@@ -120,15 +125,16 @@ def isscalar(element) -> builtins.bool:
     >>> jnp.isscalar(2.5), jnp.isscalar(jnp.zeros(2))
     (True, False)
     """
-    if isinstance(element, (fc.Array, np.ndarray)):
+    if element.__class__ is fc.Array or isinstance(element, np.ndarray):
         return element.ndim == 0
     return np.isscalar(element)
 
 
 __all__ = [
     "bfloat16", "bool", "bool_", "cdouble", "character", "complex128", "complex64", "complex_", "complexfloating",
-    "csingle", "double", "dtype", "flexible", "float16", "float32", "float64", "float8_e4m3fn", "float8_e4m3fnuz",
-    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "floating", "generic", "inexact", "int16",
-    "int32", "int64", "int8", "int_", "integer", "isscalar", "issubdtype", "number", "object_", "signedinteger",
-    "single", "uint", "uint16", "uint32", "uint64", "uint8", "unsignedinteger",
+    "csingle", "double", "dtype", "flexible", "float16", "float32", "float4_e2m1fn", "float64", "float8_e3m4",
+    "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+    "float8_e8m0fnu", "float_", "floating", "generic", "inexact", "int16", "int2", "int32", "int4", "int64", "int8",
+    "int_", "integer", "isscalar", "issubdtype", "number", "object_", "signedinteger", "single", "uint", "uint16",
+    "uint2", "uint32", "uint4", "uint64", "uint8", "unsignedinteger",
 ]  # fmt: skip

@@ -493,7 +493,7 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
         arr, axis = fc.ravel(arr), 0
     axis = canonical_axis(axis, arr.ndim, "delete")
     n = arr.shape[axis]
-    if isinstance(obj, fc.Array) and not _is_known(obj) and (obj.ndim == 0 or assume_unique_indices):
+    if obj.__class__ is fc.Array and not _is_known(obj) and (obj.ndim == 0 or assume_unique_indices):
         return _without_traced(arr, fc.reshape(obj, (-1,)), axis)
     gone = _index_of(obj, n, "delete")
     if (gone == n).any():
@@ -552,21 +552,25 @@ def insert(arr, obj, values, axis=None):
 
 @explaining
 def trim_zeros(filt, trim="fb", axis=None):
-    """A vector without the zeros at its front ('f') and back ('b').
+    """An array without the zeros at its front ('f') and back ('b'), along one axis, several, or all (None).
 
     >>> import functorch_core.numpy as jnp
     >>> jnp.trim_zeros(jnp.asarray([0, 0, 1, 2, 0]))
     Array([1, 2], dtype=int64)
     """
     filt = as_array(filt)
-    if filt.ndim != 1:
-        raise NotImplementedError(f"trim_zeros takes an array of one dimension, got {filt.aval}\n    Trim each axis.")
-    found = np.flatnonzero(np.asarray(filt != 0))
-    start = int(found[0]) if found.size else filt.size
-    stop = int(found[-1]) + 1 if found.size else filt.size
-    if not found.size:
-        return filt[:0]
-    return filt[start if "f" in trim.lower() else 0 : stop if "b" in trim.lower() else None]
+    places, trim = np.nonzero(np.asarray(filt != 0)), trim.lower()
+    axes = (
+        range(filt.ndim) if axis is None else [canonical_axis(d, filt.ndim, "trim_zeros") for d in np.atleast_1d(axis)]
+    )
+    cuts = [slice(None)] * filt.ndim
+    for d in axes:
+        found = places[d]
+        if not found.size:
+            cuts[d] = slice(0)
+            continue
+        cuts[d] = slice(int(found.min()) if "f" in trim else 0, int(found.max()) + 1 if "b" in trim else None)
+    return filt[tuple(cuts)]
 
 
 # ---- padding -------------------------------------------------------------------------------------
@@ -669,7 +673,10 @@ def packbits(a, axis=None, bitorder="big"):
     >>> jnp.packbits(jnp.asarray([True, False, True]))
     Array([160], dtype=uint8)
     """
-    a = (_bits(as_array(a)) != 0).astype(dt.uint8)
+    a = as_array(a)
+    if a.dtype not in dt.INTEGER | {dt.bool_}:
+        raise TypeError(f"packbits takes bools and integers, got {a.aval}; compare first: x != 0")
+    a = (a != 0).astype(dt.uint8)
     if axis is None:
         a, axis = fc.ravel(a), 0
     a = fc.moveaxis(a, axis, -1)

@@ -10,6 +10,7 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..core.trace import Traced
+from ..core.unknown import origin
 from ..primitives import linalg_matrices as m
 from .op import op
 from .promotion import canonical_axis, cast, promote, result_dtype
@@ -37,8 +38,8 @@ TRACED_SHAPE = """
 def _not_a_shape(shape, items, name: str) -> str:
     text = f"{name}: a shape is an int or a sequence of ints, got {shape!r:.60}"
     parts = items if isinstance(items, (tuple, list)) else (shape,)
-    traced = any(getattr(n, "_value", n).__class__ in (Traced, Weak) for n in parts)
-    return text + TRACED_SHAPE if traced else text
+    traced = [n for n in parts if getattr(n, "_value", n).__class__ in (Traced, Weak)]
+    return text + origin(traced[0]) + TRACED_SHAPE if traced else text
 
 
 # ---- filled --------------------------------------------------------------------------------------
@@ -168,11 +169,12 @@ def linspace(start, stop, /, *, num, dtype=None, endpoint=True, axis=0):
     a = aval_of(start)
     axis = canonical_axis(axis, a.ndim + 1, "linspace")
     shape = (*a.shape[:axis], num, *a.shape[axis:])
-    steps = p.convert(p.iota(shape=shape, dtype=dt.int64, dimension=axis), dtype=a.dtype)
-    t = p.div(steps, p.full(shape, max(num - 1 if endpoint else num, 1), a.dtype))
+    wide = dt.promote(a.dtype, dt.float64)  # 3 / 5 of 25 are 15 then, once they are rounded
+    steps = p.convert(p.iota(shape=shape, dtype=dt.int64, dimension=axis), dtype=wide)
+    t = p.div(steps, p.full(shape, max(num - 1 if endpoint else num, 1), wide))
     kept = tuple(d for d in range(a.ndim + 1) if d != axis)
-    start, stop = (p.broadcast_in_dim(x, shape=shape, dims=kept) for x in (start, stop))
-    out = p.add(p.mul(start, p.sub(p.full(shape, 1, a.dtype), t)), p.mul(stop, t))
+    start, stop = (p.broadcast_in_dim(p.convert(x, dtype=wide), shape=shape, dims=kept) for x in (start, stop))
+    out = p.add(p.mul(start, p.sub(p.full(shape, 1, wide), t)), p.mul(stop, t))
     dtype = a.dtype if dtype is None else dt.canonical(dtype)
     return p.convert(p.floor(out) if dtype in dt.INTEGER else out, dtype=dtype)
 

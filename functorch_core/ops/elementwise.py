@@ -427,11 +427,11 @@ sign = unary(
 )
 signbit = unary(
     "signbit",
-    kernels.signbit,
+    lambda x: kernels.signbit(p.convert(x, dtype=dt.uint8) if aval_of(x).dtype == dt.bool_ else x),
     "Whether the sign bit is set (also of -0. and -nan).",
     "fc.signbit(fc.asarray([-1., -0., 0.]))",
     "Array([ True,  True, False], dtype=bool)",
-    allowed=dt.REAL,
+    allowed=dt.ORDERED,
 )
 copysign = binary(
     "copysign",
@@ -448,6 +448,7 @@ nextafter = binary(
     "The next number after x1 towards x2, elementwise.",
     "fc.nextafter(fc.asarray([0.]), 1.)",
     "Array([1.e-45], dtype=float32)",
+    to_inexact=True,
     allowed=dt.FLOATING,
 )
 

@@ -15,6 +15,8 @@ from .creation import canonical_shape
 from .op import op
 from .places import exposed
 
+KEYS = """random.{name} takes one key, got keys of shape {shape}
+    One draw for each: fc.vmap(lambda key: fc.random.{name}(key, ...))(keys); one key of them: keys[0]."""
 BAD_KEY = "random.{name} takes a key, an array uint32[2] from fc.random.key(seed), got {aval}"
 THREEFRY, RBG, UNSAFE_RBG = "threefry2x32", "rbg", "unsafe_rbg"
 WORDS = {THREEFRY: 2, RBG: 4, UNSAFE_RBG: 4}  # of 32 bits, that a key has
@@ -26,7 +28,8 @@ def check_key(key, name: str):
     """TypeError unless it is one key."""
     a = aval_of(key)
     if a.dtype != dt.uint32 or a.shape not in ((2,), (4,)):
-        raise TypeError(BAD_KEY.format(name=name, aval=a))
+        several = a.dtype == dt.uint32 and a.ndim > 1 and a.shape[-1:] in ((2,), (4,))
+        raise TypeError((KEYS if several else BAD_KEY).format(name=name, aval=a, shape=a.shape[:-1]))
 
 
 def check_impl(impl: str, name: str) -> str:

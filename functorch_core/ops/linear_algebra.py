@@ -107,7 +107,10 @@ def dot(x1, x2, /):
         return p.mul(broadcast_to(x1, shape), broadcast_to(x2, shape))
     contract = max(b.ndim - 2, 0)
     if a.shape[-1] != b.shape[contract]:
-        raise ValueError(f"dot: {a} and {b} do not fit: {a.shape[-1]} is not {b.shape[contract]}")
+        raise ValueError(
+            f"dot: {a} and {b} do not fit: the last dimension of the first, {a.shape[-1]}, "
+            f"must equal the {'second to last' if b.ndim > 1 else 'only'} one of the second, {b.shape[contract]}"
+        )
     return p.dot_general(x1, x2, contract=((a.ndim - 1,), (contract,)))
 
 
@@ -248,7 +251,7 @@ def einsum(subscripts, /, *operands, optimize="auto"):
 
     Every operand has one label a dimension, `...` for all others; labels that the result lacks are
     summed over. Without "->" the result has the labels that occur once, sorted. The order of
-    contractions is opt_einsum's (`optimize`: its strategies). ValueError if labels do not fit.
+    contractions is opt_einsum's (`optimize`: its strategies, or a path). ValueError if labels do not fit.
 
     >>> import functorch_core as fc
     >>> fc.einsum("ij,j->i", fc.ones((2, 3)), fc.asarray([1., 2., 3.]))
@@ -259,6 +262,8 @@ def einsum(subscripts, /, *operands, optimize="auto"):
             "einsum takes the subscripts first, as a string: "
             f"fc.einsum('ij,jk->ik', x, y); got {type(subscripts).__name__}"
         )
+    if isinstance(optimize, list):
+        optimize = tuple(tuple(step) if isinstance(step, list) else step for step in optimize)
     if not operands:
         raise ValueError("einsum takes at least one operand")
     shapes = tuple(tuple(np.shape(x)) for x in operands)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from .. import primitives as p
 from ..core import dtypes as dt
+from ..core.aval import aval_of
 from ..kernels import elementwise as kernels
 from .declaring import BITS, binary, unary
 from .op import op
@@ -212,10 +213,10 @@ bitwise_right_shift = binary(
 )
 bitwise_count = unary(
     "bitwise_count",
-    p.population_count,
-    "The number of bits that are 1.",
-    "fc.bitwise_count(fc.asarray([5, 255]))",
-    "Array([2, 8], dtype=int64)",
+    lambda x: p.convert(p.population_count(p.abs(x) if aval_of(x).dtype in dt.SIGNED else x), dtype=dt.uint8),
+    "How many bits of its absolute value are 1, as uint8.",
+    "fc.bitwise_count(fc.asarray([5, -255]))",
+    "Array([2, 8], dtype=uint8)",
     allowed=dt.INTEGER,
 )
 

@@ -45,11 +45,17 @@ def astype(x, /, dtype, *, copy=True, device=None):
 def view_as(x, /, dtype):
     """The same bits as another dtype: as bytes, of another size along the last dimension.
 
+    Of bools 1 is True, and so is what is not 0.
+
     >>> import functorch_core as fc
     >>> fc.view_as(fc.asarray([1.]), fc.uint32)
     Array([1065353216], dtype=uint32)
     """
     dtype, a = dt.canonical(dtype), aval_of(x)
+    if a.dtype == dt.bool_ != dtype:
+        return view_as.fun(p.convert(x, dtype=dt.uint8), dtype)
+    if dtype == dt.bool_:
+        return p.ne(view_as.fun(x, dt.uint8), 0)
     wide, narrow = a.dtype.itemsize, dtype.itemsize
     if wide < narrow:
         if not a.ndim or a.shape[-1] % (narrow // wide):
@@ -60,6 +66,12 @@ def view_as(x, /, dtype):
     if wide == narrow or not a.ndim:
         return out
     return p.reshape(out, shape=a.shape[:-1] + (a.shape[-1] * wide // narrow,))
+
+
+@op
+def _duplicate(x, /):
+    """The same numbers in memory of its own."""
+    return p.copy(x)
 
 
 # ---- shape ---------------------------------------------------------------------------------------

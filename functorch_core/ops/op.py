@@ -22,7 +22,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..core.graph import cse, dce
-from ..core.trace import Builder, Traced
+from ..core.trace import Builder, Traced, leaked
 from ..core.trace import state as trace_state
 from ..engine import Unit, Value, record
 from ..engine.recorder import as_value
@@ -124,6 +124,8 @@ class Op:
         if cls is Packed:
             operands.append(x.value)
             return cls
+        if cls is Weak and x.value.__class__ is Traced and not x.value.builder.open:
+            raise leaked(x.value)
         if isinstance(x, (np.ndarray, np.generic, Traced)):
             return self._describe(as_value(x), operands)  # raises for a traced value outside of its trace
         raise TypeError(

@@ -59,7 +59,7 @@ def cast(x, dtype: np.dtype):
 def scalar_array(x, dtype: np.dtype) -> np.ndarray:
     """A Python number in a dtype; OverflowError if an integer does not fit."""
     if isinstance(x, int) and dtype in dt.INTEGER and not isinstance(x, bool):
-        info = np.iinfo(dtype)
+        info = dt.iinfo(dtype)
         if not info.min <= x <= info.max:
             raise OverflowError(
                 f"the Python integer {x} does not fit {dtype.name}; convert the array to a wider dtype first"

@@ -47,7 +47,7 @@ def bits(key, shape=(), dtype=None):
 
 def _clipped(v, dtype: np.dtype):
     """Integers as ones of a dtype, the nearest that it has."""
-    own, to = np.iinfo(aval_of(v).dtype), np.iinfo(dtype)
+    own, to = dt.iinfo(aval_of(v).dtype), dt.iinfo(dtype)
     low, high = builtins.max(own.min, to.min), min(own.max, to.max)
     return p.convert(p.clamp(like(v, low), v, like(v, high)), dtype=dtype)
 
@@ -63,8 +63,8 @@ def _randint(key, minval, maxval, /, *, shape, dtype):
     upper, lower = (random_bits(k, shape=shape, bits=bits) for k in subkeys(key))
     some = p.gt(high, low)
     span = p.convert(p.sub(high, low), dtype=unsigned)
-    if np.iinfo(beyond).max > np.iinfo(dtype).max:  # the last integer may be meant, too
-        more = broadcast_to(p.gt(maxval, like(maxval, np.iinfo(dtype).max)), shape)
+    if dt.iinfo(beyond).max > dt.iinfo(dtype).max:  # the last integer may be meant, too
+        more = broadcast_to(p.gt(maxval, like(maxval, dt.iinfo(dtype).max)), shape)
         span = p.select(more, p.add(span, like(span, 1)), span)
     whole = p.and_(some, p.eq(span, like(span, 0)))
     span = p.select(p.and_(some, p.not_(whole)), span, like(span, 1))
@@ -107,7 +107,7 @@ def randint(key, shape, minval, maxval, dtype=None):
 
 def _near(minval, maxval, dtype: np.dtype) -> list:
     """Bounds of integers of a narrow dtype, which are drawn of 32 bits to be even."""
-    info = np.iinfo(dtype)
+    info = dt.iinfo(dtype)
     return [_bounded(v, low=int(info.min), high=int(info.max) + i) for i, v in enumerate((minval, maxval))]
 
 
@@ -181,6 +181,8 @@ def normal(key, shape=(), dtype=None):
     if dtype in dt.COMPLEX:
         parts = [standard_normal(k, shape, dt.real_of(dtype)) for k in subkeys(key)]
         return p.mul(p.complex(*parts), math.sqrt(0.5))
+    if dtype in dt.FLOAT8:
+        return p.convert(standard_normal(key, shape, dt.float32), dtype=dtype)
     return standard_normal(key, shape, _float_dtype(dtype, "normal"))
 
 

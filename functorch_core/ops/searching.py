@@ -256,7 +256,7 @@ def cast_both(x1, x2):
 
 
 @op
-def _nonzero_sized(x, /, *, size, fill_value):
+def _nonzero_sized(x, *fills, size):
     """The first `size` places: those whose running count is at or below each place's number."""
     a = aval_of(x)
     flat = p.reshape(p.convert(x, dtype=dt.bool_), shape=(a.size,))
@@ -269,8 +269,8 @@ def _nonzero_sized(x, /, *, size, fill_value):
     for d in range(a.ndim):
         stride = math.prod(a.shape[d + 1 :])
         place = p.rem(p.div(at, stride), a.shape[d])
-        fill = fill_value[d] if isinstance(fill_value, tuple) else fill_value
-        out.append(p.select(exists, place, p.full((size,), fill, dt.int64)))
+        fill = p.broadcast_in_dim(p.convert(fills[d % len(fills)], dtype=dt.int64), shape=(size,), dims=())
+        out.append(p.select(exists, place, fill))
     return out
 
 
@@ -291,9 +291,10 @@ def nonzero(x, /, *, size=None, fill_value=0):
     if size is None:
         places = np.nonzero(host_array(x, "nonzero", SIZE_ADVICE.format(name="nonzero")))
         return tuple(map(as_result, places))
+    fills = [_number(f) for f in (fill_value if isinstance(fill_value, (tuple, list)) else [fill_value])]
     if not a.size:
-        return tuple(as_result(np.full(size, fill_value, np.int64)) for _ in range(a.ndim))
-    return tuple(_nonzero_sized(x, size=size.__index__(), fill_value=fill_value))
+        return tuple(broadcast_to(fills[d % len(fills)], (size.__index__(),)) for d in range(a.ndim))
+    return tuple(_nonzero_sized(x, *fills, size=size.__index__()))
 
 
 @exposed("fc", names="a")
@@ -306,6 +307,9 @@ def argwhere(x, /, *, size=None, fill_value=None):
            [1, 0]], dtype=int64)
     """
     fill_value = 0 if fill_value is None else fill_value
+    if not aval_of(x).ndim:  # of no dimensions: one row without numbers, or none
+        n = int(host_array(x, "argwhere", SIZE_ADVICE.format(name="argwhere")) != 0) if size is None else size
+        return as_result(np.zeros((n, 0), np.int64))
     return stack(list(nonzero(x, size=size, fill_value=fill_value)), axis=1)
 
 
@@ -318,6 +322,12 @@ def flatnonzero(x, /, *, size=None, fill_value=None):
     Array([1, 2], dtype=int64)
     """
     return nonzero(ravel(x), size=size, fill_value=0 if fill_value is None else fill_value)[0]
+
+
+def _number(x):
+    """A number, or an array of one, known or traced, as a value."""
+    x = getattr(x, "_value", x)
+    return x if isinstance(x, Value) or is_traced(x) else as_result(np.asarray(x, np.int64))
 
 
 def as_result(array: np.ndarray):
@@ -437,7 +447,7 @@ def bincount(x, /, weights=None, minlength=0, *, length=None):
     """How often (or with which sum of weights) each of 0, ..., length - 1 occurs in x.
 
     `length` is one more than the greatest number, at least minlength, by default, and has to be
-    given where x is traced. Numbers outside are left out.
+    given where x is traced. With a length, negative numbers are counted as 0, and others outside left out, as in JAX.
 
     >>> import functorch_core as fc
     >>> fc.bincount(fc.asarray([0, 2, 2]), length=4)
@@ -449,7 +459,7 @@ def bincount(x, /, weights=None, minlength=0, *, length=None):
         numbers = host_array(x, "bincount", "Say how many bins there are: fc.bincount(x, length=n)")
         length = max(int(numbers.max(initial=-1)) + 1, minlength)
         if numbers.size and numbers.min() < 0:
-            raise ValueError("bincount: x has negative numbers; with length=n they are left out")
+            raise ValueError("bincount: x has negative numbers; with length=n they are counted as 0")
     return _bincount(x, weights, length=length)
 
 
@@ -457,6 +467,7 @@ def bincount(x, /, weights=None, minlength=0, *, length=None):
 def _bincount(x, weights, /, *, length):
     n = aval_of(x).size
     x = p.convert(p.reshape(x, shape=(n,)), dtype=dt.int64)
+    x = p.max(x, p.full((n,), 0, dt.int64))
     ones = p.full((n,), 1, dt.int64) if weights is None else p.reshape(weights, shape=(n,))
     start = p.full((length,), 0, aval_of(ones).dtype)
     return p.scatter_axis(start, x, ones, axis=0, combine="add")

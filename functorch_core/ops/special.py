@@ -6,6 +6,7 @@ import math
 
 from .. import primitives as p
 from ..core import dtypes as dt
+from ..core.aval import aval_of
 from ..kernels.values import full_like as like
 from .declaring import binary, unary
 
@@ -95,11 +96,16 @@ def _logit(x):
 
 def _sinc(x):
     turned = p.mul(x, math.pi)
-    zero = p.eq(turned, 0)
-    safe = p.select(zero, like(x, 1), turned)
-    # The quadratic term makes derivatives at 0 right.
-    near = p.sub(1, p.div(p.mul(turned, turned), 6))
-    return p.select(zero, near, p.div(p.sin(safe), safe))
+    if aval_of(x).dtype in dt.COMPLEX:
+        close = p.eq(turned, 0)
+    else:
+        close = p.lt(p.abs(turned), 0.1)
+    safe = p.select(close, like(x, 1), turned)
+    # Its series near 0, where derivatives of sin(x) / x lose their digits: those of all orders up to 14 are right.
+    square, near = p.mul(turned, turned), like(x, 1)
+    for k in range(7, 0, -1):
+        near = p.sub(1, p.mul(near, p.div(square, 2 * k * (2 * k + 1))))
+    return p.select(close, near, p.div(p.sin(safe), safe))
 
 
 xlogy = binary(

@@ -10,7 +10,7 @@ Trees of arrays or of tensors. The optimizers that torch.optim has are made of t
 PyTorch's parameters and formulas they are in `optax.pytorch`.
 """
 
-from . import losses, projections, pytorch, schedules, tree, tree_utils
+from . import losses, perturbations, projections, pytorch, schedules, tree, tree_utils
 from .base import (
     EmptyState,
     GradientTransformation,
@@ -47,6 +47,7 @@ from .clipping import (
     per_example_layer_norm_clip,
 )
 from .combining import (
+    ConditionallyMaskState,
     ConditionallyTransformState,
     MaskedNode,
     MaskedState,
@@ -64,7 +65,7 @@ from .combining import (
 )
 from .factored import FactoredState, adafactor, scale_by_factored_rms
 from .losses import *
-from .monitoring import SnapshotState, selective_transform, snapshot
+from .monitoring import MonitorState, SnapshotState, measure_with_ema, monitor, selective_transform, snapshot
 from .optimizers import *
 from .quasi_newton import (
     ScaleByBacktrackingLinesearchState,
@@ -176,30 +177,21 @@ __getattr__ = _missing_name(
     "optax",
     {
         "contrib": "Its optimizers are not here; radam, lion, adan and the others of optax itself are.",
-        "perturbations": "Draw fc.random.gumbel, add it, and average over keys with fc.vmap.",
         "assignment": "scipy.optimize.linear_sum_assignment, called by fc.pure_callback.",
         "microbatching": "Use fc.scan over the parts of the batch.",
         "microbatch": "Use fc.scan over the parts of the batch, or optax.MultiSteps.",
-        "second_order": "hvp is fc.jvp(fc.grad(f), (x,), (v,))[1].",
+        "second_order": "optax deprecates it: hvp is fc.jvp(fc.grad(f), (x,), (v,))[1].",
         "experimental": "It changes with every version of optax.",
-        "ctc_loss": "Use functorch_core.torch.nn.functional.ctc_loss, which takes tensors.",
-        "ctc_loss_with_forward_probs": "nn.functional.ctc_loss of the PyTorch face has the loss alone.",
-        "inject_stateful_hyperparams": "Use optax.inject_hyperparams; there are no schedules with states.",
+        "inject_stateful_hyperparams": "optax deprecates it: use optax.inject_hyperparams.",
         "InjectStatefulHyperparamsState": "The state of optax.inject_hyperparams is InjectHyperparamsState.",
-        "matrix_inverse_pth_root": "By fc.linalg.eigh: (v * w ** (-1 / p)) @ v.T.",
-        "power_iteration": "fc.linalg.eigh has all eigenvalues; the largest is the last.",
-        "measure_with_ema": "Use optax.snapshot, and average what it keeps.",
-        "monitor": "Use one optax.snapshot for each measurement.",
-        "MonitorState": "Use optax.snapshot, whose state is SnapshotState.",
         "multi_normal": "Use fc.random.normal and fc.scipy.stats.norm.logpdf.",
-        "nnls": "Project steps of the gradient: optax.projections.projection_non_negative.",
-        "ntxent": "Use optax.softmax_cross_entropy on the similarities, divided by the temperature.",
-        "optimistic_adam": "Use optax.chain(scale_by_adam(), scale_by_optimistic_gradient(), scale(-rate)).",
-        "scale_by_distance_over_gradients": "Learning rates by distances are not there; optax.polyak_sgd sets its own.",
+        "optimistic_adam": "optax deprecates it: use optax.optimistic_adam_v2.",
         "scale_by_zoom_linesearch": "Use optax.scale_by_backtracking_linesearch.",
         "ScaleByZoomLinesearchState": "Use optax.scale_by_backtracking_linesearch, with its own state.",
         "ZoomLinesearchInfo": "Use optax.scale_by_backtracking_linesearch, which keeps the value.",
-        "ConditionallyMaskState": "The state of optax.conditionally_mask is ConditionallyTransformState.",
         "tree_map_params": "Use fc.tree.map on optax.tree.get(state, 'mu'), and optax.tree.set.",
     },
 )
+
+from .linear_algebra import matrix_inverse_pth_root, nnls, power_iteration, scale_by_distance_over_gradients  # noqa: E402
+from .sequences import ctc_loss, ctc_loss_with_forward_probs, ntxent  # noqa: E402

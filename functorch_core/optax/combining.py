@@ -189,9 +189,23 @@ def conditionally_transform(
     return _conditional(inner, should_transform_fn, lambda updates: updates)
 
 
+class ConditionallyMaskState(NamedTuple):
+    """The number of steps, and the state of what is masked."""
+
+    step: Any
+    inner_state: Any
+
+
 def conditionally_mask(inner: GradientTransformation, should_transform_fn: Callable, forward_extra_args: bool = False):
     """A transformation at the steps where should_transform_fn(step) is true; zeros at others."""
-    return _conditional(inner, should_transform_fn, lambda updates: fc.tree.map(fc.zeros_like, updates))
+    inner = _conditional(inner, should_transform_fn, lambda updates: fc.tree.map(fc.zeros_like, updates))
+
+    def update(updates, state, params=None, **extra):
+        own = ConditionallyTransformState(state.inner_state, state.step)
+        updates, own = inner.update(updates, own, params, **extra)
+        return updates, ConditionallyMaskState(own.step, own.inner_state)
+
+    return GradientTransformationExtraArgs(lambda params: ConditionallyMaskState(*inner.init(params)[::-1]), update)
 
 
 def _conditional(inner, condition: Callable, otherwise: Callable) -> GradientTransformationExtraArgs:
@@ -211,6 +225,7 @@ def _conditional(inner, condition: Callable, otherwise: Callable) -> GradientTra
 
 
 __all__ = [
+    "ConditionallyMaskState",
     "ConditionallyTransformState",
     "EmptyState",
     "MaskedNode",

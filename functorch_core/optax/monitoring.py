@@ -7,8 +7,15 @@ from typing import Any, NamedTuple
 
 import functorch_core as fc
 
-from .base import GradientTransformation, set_to_zero
-from .combining import partition
+from .base import (
+    GradientTransformation,
+    GradientTransformationExtraArgs,
+    set_to_zero,
+    stateless,
+    with_extra_args_support,
+)
+from .combining import chain, partition
+from .transforms import ema
 
 
 class SnapshotState(NamedTuple):
@@ -35,6 +42,55 @@ def snapshot(measure_name: str, measure: Callable) -> GradientTransformation:
         return updates, SnapshotState({measure_name: measure(updates)})
 
     return GradientTransformation(init, update)
+
+
+class MonitorState(NamedTuple):
+    """The measurements, by their names, and the states of those that have one."""
+
+    measurements: dict[str, Any]
+    measure_states: tuple
+
+
+def monitor(measures: dict[str, Any]) -> GradientTransformationExtraArgs:
+    """Keep measurements of updates in the state, which optax.tree.get reads; updates stay as they are.
+
+    Each is a function of the updates, or a transformation whose result is the measurement: measure_with_ema.
+
+    >>> import functorch_core as fc
+    >>> from functorch_core import optax
+    >>> tx = optax.chain(optax.monitor({"norm": optax.global_norm}), optax.sgd(0.1))
+    >>> _, state = tx.update(fc.asarray([3., 4.]), tx.init(fc.zeros(2)))
+    >>> optax.tree.get(state, "norm")
+    Array(5., dtype=float32)
+    """
+
+    def as_transformation(measure):
+        if callable(measure):
+            return with_extra_args_support(stateless(lambda updates, params: measure(updates)))
+        return with_extra_args_support(measure)
+
+    whole = {name: as_transformation(measure) for name, measure in measures.items()}
+
+    def init(params):
+        states, zeros = [t.init(params) for t in whole.values()], fc.tree.map(fc.zeros_like, params)
+        first = [t.update(zeros, own, params)[0] for t, own in zip(whole.values(), states)]
+        return MonitorState(dict(zip(whole, first)), tuple(states))
+
+    def update(updates, state, params=None, **extra):
+        found = [t.update(updates, own, params, **extra) for t, own in zip(whole.values(), state.measure_states)]
+        return updates, MonitorState({n: m for n, (m, _) in zip(whole, found)}, tuple(own for _, own in found))
+
+    return GradientTransformationExtraArgs(init, update)
+
+
+def measure_with_ema(
+    measure: Callable, decay, debias: bool = True, accumulator_dtype=None
+) -> GradientTransformationExtraArgs:
+    """A measurement's running average, for monitor."""
+    average = ema(decay, debias, accumulator_dtype)
+    begin = average.init
+    average = average._replace(init=lambda params: begin(measure(params)))
+    return chain(stateless(lambda updates, params: measure(updates)), average)
 
 
 def selective_transform(optimizer: GradientTransformation, *, freeze_mask) -> GradientTransformation:

@@ -190,7 +190,7 @@ def inject_hyperparams(
 
 def _is_hyperparameter(x) -> bool:
     number = isinstance(x, (int, float)) and not isinstance(x, bool)
-    return number or callable(x) or isinstance(x, fc.Array)
+    return number or callable(x) or x.__class__ is fc.Array
 
 
 def _as_array(x, dtype):

@@ -8,6 +8,7 @@ from ..core import dtypes as dt
 from .declare import BROADCASTING, binary, unary
 
 BITS = dt.INTEGER | {dt.bool_}
+WHOLE_BYTES = dt.INTEGER - dt.SUB_BYTE  # what looks at the upper bits: int4 is computed in int8
 
 # ---- logic ---------------------------------------------------------------------------------------
 
@@ -54,8 +55,8 @@ shift_right_logical = binary(
     "shift_right_logical",
     "stablehlo.shift_right_logical",
     _shift_right_logical_reference,
-    dtypes=dt.INTEGER,
-    what="int",
+    dtypes=WHOLE_BYTES,
+    what="int of a byte or more",
 )
 shift_right_arithmetic = binary(
     "shift_right_arithmetic",
@@ -82,7 +83,7 @@ population_count = unary(
     "population_count",
     "stablehlo.popcnt",
     lambda x: np.bitwise_count(_unsigned(x)).astype(x.dtype),
-    dtypes=dt.INTEGER,
-    what="int",
+    dtypes=WHOLE_BYTES,
+    what="int of a byte or more",
 )
-clz = unary("clz", "stablehlo.count_leading_zeros", _clz_reference, dtypes=dt.INTEGER, what="int")
+clz = unary("clz", "stablehlo.count_leading_zeros", _clz_reference, dtypes=WHOLE_BYTES, what="int of a byte or more")

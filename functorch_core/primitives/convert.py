@@ -19,7 +19,7 @@ from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Jvp, Tangents, Value
 from .batching import Axis, front_batch
 from .bitwise import and_, or_, shift_left, shift_right_logical
-from .comparison import gt, le, select
+from .comparison import ge, gt, le, ne, select
 from .declare import (
     ELEMENTWISE,
     Linear,
@@ -43,7 +43,8 @@ CONVERSION = ELEMENTWISE.but(family="convert")
 # Between ints it wraps. From floats to ints it truncates, saturates at the ends and makes NaN 0,
 # on every platform. To bool it is `x != 0`. From complex to real it takes the real part. To float8
 # as ml_dtypes: to nearest even, out of range inf where the kind has it and NaN where not. To floats
-# of one or two bytes everything goes by way of float32, as in PyTorch (float64 is rounded twice).
+# of one or two bytes everything goes by way of float32, as in PyTorch (float64 is rounded twice). Integers of less
+# than a byte are made from int8 and uint8, which floats are clipped to their range for.
 
 
 def convert(x: Value, *, dtype: type[Any] | np.dtype) -> Value:
@@ -78,6 +79,8 @@ def _convert_reference(x: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
         return x.astype(np.float32) != 0 if x.dtype in _NARROW else x != 0
     if x.dtype in dt.FLOATING and dtype in dt.INTEGER:
         return _saturate(x.astype(np.float64), dtype)
+    if dtype in dt.SUB_BYTE and dtype in dt.INTEGER:
+        x = x.astype(dt.EMULATED[dtype])
     return (x.astype(np.float32) if dtype in _NARROW else x).astype(dtype)
 
 
@@ -90,7 +93,7 @@ def _truncate(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def _saturate(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Floats to ints: truncated, clipped to the range, NaN as 0."""
-    info = np.iinfo(dtype)
+    info = dt.iinfo(dtype)
     x, end = np.trunc(x), float(info.max) + (dtype.itemsize < 8)  # 2.0**63 is int64's end already
     fits = (x >= info.min) & (x < end)
     inside = np.where(fits, x, 0).astype(dtype)
@@ -106,13 +109,36 @@ _FLOAT8_REPAIRS = {
     dt.float8_e4m3fn: (464.0, np.inf, np.nan),
     dt.float8_e4m3fnuz: (-1.0, 2.0**-11, 0.0),
     dt.float8_e5m2fnuz: (-1.0, 2.0**-18, 0.0),
+    dt.float8_e4m3b11fnuz: (-1.0, 2.0**-14, 0.0),
 }
+_FLOAT4_STEPS = ((0.25, 0.5), (0.75, 0.5), (1.25, 0.5), (1.75, 0.5), (2.5, 1.0), (3.5, 1.0), (5.0, 2.0))
+
+
+def _round_to_float4(x: Value) -> Value:
+    """x as one of the numbers of float4_e2m1fn, ties to even: XLA rounds float32 twice on the way, so that 0.25 and
+    a little becomes 0."""
+    size, out = _arithmetic().abs(x), full(x.shape, 0, x.dtype)
+    for i, (tie, step) in enumerate(_FLOAT4_STEPS):
+        beyond = ge(size, tie) if i % 2 else gt(size, tie)
+        out = _arithmetic().add(out, select(beyond, full(x.shape, step, x.dtype), full(x.shape, 0, x.dtype)))
+    return with_sign_of(out, x)
+
+
+def _clipped(x: Value, *, dtype: np.dtype) -> Value:
+    info = dt.iinfo(dtype)
+    low, high = (full(x.shape, n, x.dtype) for n in (int(info.min), int(info.max)))
+    x = select(ne(x, x), full(x.shape, 0, x.dtype), x)
+    return _arithmetic().min(_arithmetic().max(x, low), high)
+
+
+def _arithmetic() -> Any:
+    from . import arithmetic  # which imports this file
+
+    return arithmetic
 
 
 def _repair_float8(x: Value, *, above: float, up_to: float, instead: float) -> Value:
-    from .arithmetic import abs
-
-    size = abs(x)
+    size = _arithmetic().abs(x)
     return select(and_(gt(size, above), le(size, up_to)), full(x.shape, instead, x.dtype), x)
 
 
@@ -140,6 +166,9 @@ def _convert_lower(ctx: LowerContext, x: Operand, *, dtype: np.dtype) -> Operand
         return Operand(ctx.call(_packed, x)[0], out)
     if x.aval.dtype == dt.complex32:
         return ctx.call(_unpacked, Operand(x, out.with_dtype(dt.uint32)))[0]
+    if x.aval.dtype in dt.SUB_BYTE and dtype != dt.EMULATED[x.aval.dtype]:
+        x = ctx.op("stablehlo.convert", x, out=x.aval.with_dtype(dt.EMULATED[x.aval.dtype]))
+        return ctx.call(convert, x, dtype=dtype)[0]
     if dtype == dt.bool_:
         return ctx.op(
             "stablehlo.compare",
@@ -153,8 +182,16 @@ def _convert_lower(ctx: LowerContext, x: Operand, *, dtype: np.dtype) -> Operand
         return ctx.op("stablehlo.select", x, ctx.full(out, 1), ctx.full(out, 0), out=out)
     if x.aval.dtype in dt.COMPLEX and dtype not in dt.COMPLEX:
         x = ctx.op("stablehlo.real", x, out=x.aval.with_dtype(dt.real_of(x.aval.dtype)))
+    if dtype in dt.SUB_BYTE and dtype in dt.INTEGER:
+        wide = dt.EMULATED[dtype]
+        if x.aval.dtype in dt.FLOATING:
+            x = ctx.call(convert, x, dtype=dt.promote(x.aval.dtype, dt.float32))[0]
+            x = ctx.call(_clipped, x, dtype=dtype)[0]
+        x = ctx.call(convert, x, dtype=wide)[0]
     if dtype in _NARROW and x.aval.dtype != dt.float32:
         x = ctx.op("stablehlo.convert", x, out=x.aval.with_dtype(dt.float32))
+    if dtype == dt.float4_e2m1fn:
+        (x,) = ctx.call(_round_to_float4, x)
     if dtype in _FLOAT8_REPAIRS:
         above, up_to, instead = _FLOAT8_REPAIRS[dtype]
         (x,) = ctx.call(_repair_float8, x, above=above, up_to=up_to, instead=instead)
@@ -197,8 +234,9 @@ def bitcast(x: Value, *, dtype: np.dtype) -> Value:
 
 
 def _bitcast_shape(x: Aval, *, dtype: np.dtype) -> Aval:
-    if not {x.dtype, dtype} <= dt.REAL:
-        raise TypeError(f"bitcast takes and makes int and floating arrays, got {x} to {dtype}")
+    if not {x.dtype, dtype} <= dt.REAL - dt.SUB_BYTE:
+        kinds = "int and floating arrays of a byte an element or more"
+        raise TypeError(f"bitcast takes and makes {kinds}, got {x} to {dtype}")
     wide, narrow = x.dtype.itemsize, dtype.itemsize
     if wide == narrow:
         return x.with_dtype(dtype)

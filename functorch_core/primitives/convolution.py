@@ -269,7 +269,8 @@ def _conv_cpu(ctx: LowerContext, x: Operand, w: Operand, *, conv: Conv, out_dtyp
     """By oneDNN, or else by the table of convolution_forms, 16-bit floats in float32."""
     out = _conv_shape(x.aval, w.aval, conv=conv, out_dtype=out_dtype)
     # XLA's partitioner cannot divide a call of a library.
-    call = None if ctx.root.meshes else library_call(conv, x.aval, w.aval, out, "jit" in ctx.root.features)
+    here = not ctx.root.meshes and "portable" not in ctx.root.features
+    call = library_call(conv, x.aval, w.aval, out, "jit" in ctx.root.features) if here else None
     if call is not None and onednn.may_register(call.convolution.target()):
         return lower_library(ctx, call, x, w, conv, out)
     if 0 in (x.aval.size, w.aval.size, out.size) or x.aval.dtype in dt.COMPLEX:

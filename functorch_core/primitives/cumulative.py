@@ -64,7 +64,8 @@ def accumulate_lower(combine: Function, identity: Function) -> Function:
         if a.size == 0:
             return x
         init = ctx.full(aval((), wide), identity(wide))
-        accumulate = by_fours if ctx.platform == "cpu" else by_window
+        quick = ctx.platform == "cpu" and "portable" not in ctx.root.features  # which has another form for each size
+        accumulate = by_fours if quick else by_window
         if a.size == a.shape[axis] > ALONE:
             ctx.root.features.add("alone")
         out = accumulate(ctx, convert_operand(ctx, x, wide), init, axis, reverse)

@@ -89,7 +89,7 @@ def default_fill(dtype: np.dtype) -> float:
         return np.nan
     if dtype == dt.bool_:
         return True
-    return np.iinfo(dtype).min if dtype in dt.SIGNED else np.iinfo(dtype).max
+    return dt.iinfo(dtype).min if dtype in dt.SIGNED else dt.iinfo(dtype).max
 
 
 def _gather_shape(operand: Aval, indices: Aval, **params: Any) -> Aval:

@@ -52,7 +52,7 @@ def _extreme(dtype: np.dtype, sign: int) -> Any:
     if dtype == dt.bool_:
         return np.bool_(sign > 0)
     if dtype in dt.INTEGER:
-        return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
+        return dt.iinfo(dtype).max if sign > 0 else dt.iinfo(dtype).min
     infinity = np.asarray(sign * math.inf, np.float32).astype(dtype)
     if np.isinf(infinity.astype(np.float32)):
         return infinity[()]
@@ -409,7 +409,7 @@ def _extreme_of_bits(ctx: LowerContext, x: Operand, axes: Ints, hlo: str, identi
 
 def _flip_negative(ctx: LowerContext, bits: Operand) -> Operand:
     """All bits but the sign the other way round where it is set: from a float's bits to its order and back."""
-    info = np.iinfo(bits.aval.dtype)
+    info = dt.iinfo(bits.aval.dtype)
     sign = ctx.op("stablehlo.shift_right_arithmetic", bits, ctx.full(bits.aval, info.bits - 1), out=bits.aval)
     others = ctx.op("stablehlo.and", sign, ctx.full(bits.aval, info.max), out=bits.aval)
     return ctx.op("stablehlo.xor", bits, others, out=bits.aval)

@@ -267,7 +267,7 @@ def _sort_op(
 
 
 def _sort_lower_cpu(ctx: LowerContext, *xs: Operand, **params: Any) -> list[Operand]:
-    if xs[0].aval.size < CALLBACK_FROM:
+    if xs[0].aval.size < CALLBACK_FROM or "portable" in ctx.root.features:
         return _sort_lower(ctx, *xs, **params)
     return callback_op(ctx, functools.partial(_sort_reference, **params), xs, [x.aval for x in xs])
 
@@ -367,7 +367,7 @@ def _top_k_lower(ctx: LowerContext, x: Operand, *, k: int, largest: bool) -> lis
 
 
 def _top_k_lower_cpu(ctx: LowerContext, x: Operand, *, k: int, largest: bool) -> list[Operand]:
-    if x.aval.size < CALLBACK_FROM:
+    if x.aval.size < CALLBACK_FROM or "portable" in ctx.root.features:
         return _top_k_lower(ctx, x, k=k, largest=largest)
     fun = functools.partial(_top_k_reference, k=k, largest=largest)
     return callback_op(ctx, fun, [x], _top_k_shape(x.aval, k=k, largest=largest))

@@ -87,7 +87,8 @@ def _reference(*args: Any, graph: Graph, call: LibraryCall) -> list[np.ndarray]:
 
 def _lower_cpu(ctx: LowerContext, *args: Operand, graph: Graph, call: LibraryCall) -> list[Operand]:
     """A custom call; XLA's partitioner cannot divide one."""
-    if ctx.root.meshes or not call.is_there() or not onednn.may_register(call.target()):
+    portable = ctx.root.meshes or "portable" in ctx.root.features
+    if portable or not call.is_there() or not onednn.may_register(call.target()):
         return ctx.graph(graph, args)
     ctx.root.features.add("onednn")
     outs = graph.out_avals

@@ -224,7 +224,7 @@ def test_shardings_of_jit(mesh):
         f(*2 * [np.ones((3, 4), np.float32)])
     del h
     with pytest.raises(ValueError, match="needs a mesh"):
-        fc.jit(lambda a: a, in_shardings=P("x"))
+        fc.jit(lambda a: a, in_shardings=P("x"))(X)  # which takes that of the call
     inside = fc.jit(lambda a: f(a, a)[0] * 2)(X)
     np.testing.assert_array_equal(np.asarray(inside), 4 * X)
 

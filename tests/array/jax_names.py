@@ -29,11 +29,14 @@ OURS = {
     "jax.nn.initializers": "functorch_core.jnn.initializers",
 }
 
-# Names that count for nothing, as JAX deprecates them or several devices are needed: explicit sharding, sending.
+# Names that count for nothing: JAX deprecates them, several devices are needed (explicit sharding, sending), or they
+# are parts of JAX's own machinery that its documentation does not have (effects of primitives, dtypes that extend it).
 NOT_COUNTED = {
     "jax": "pmap smap auto_pcast remove_size_one_mesh_axis_from_type",
     "jax.lax": "pcast psend precv ragged_all_to_all",
     "jax.profiler": "register_subprocess",
+    "jax.debug": "DebugEffect OrderedDebugEffect",
+    "jax.experimental": "EArray cur_qdd primal_tangent_dtype",
 }
 
 
@@ -117,7 +120,7 @@ def table() -> list[tuple[str, int, int, list[str], list[str]]]:
 def markdown() -> str:
     """The tables of docs/coming_from_jax.md: the shares, and each missing name with its reason."""
     lines = [
-        "| module of JAX | names here | names there | here | not here | deprecated, or for several devices |",
+        "| module of JAX | names here | names there | here | not here | deprecated, internal, or for several devices |",
         "|---|---:|---:|---:|---|---|",
     ]
     for module, present, public, gone, aside in table():

@@ -75,3 +75,11 @@ def test_errors():
 
     with pytest.raises(NotImplementedError, match="Pass it as an argument"):
         fc.vmap(closing)(fc.ones(2), fc.ones(2))
+
+
+def test_numbers_stay_weak():
+    sine = custom_vmap(fc.sin)
+    sine.def_vmap(lambda size, batched, x: (fc.sin(x), True))
+    for f in (sine, fc.jit(sine), fc.grad(sine)):
+        assert f(1.0).dtype == fc.float32
+    assert sine(fc.asarray(1.0, dtype=fc.float64)).dtype == fc.float64

@@ -246,7 +246,7 @@ def test_containers_of_exported_functions():
 
 def test_what_cannot_be_exported():
     with pytest.raises(ValueError, match="takes what fc.jit made"):
-        export.export(fc.sin)
+        export.export(lambda x: x)
     with pytest.raises(TypeError, match="calls Python"):
         export.export(fc.jit(lambda x: fc.pure_callback(np.sin, x, x)))(fc.asarray(X))
     with pytest.raises(ValueError, match="something else"):

@@ -37,7 +37,7 @@ def test_no_reason_stands_for_a_module_of_names():
 @pytest.mark.parametrize(
     "get, words",
     [
-        (lambda: jnp.int4, "8 bits"),
+        (lambda: jnp.int1, "jnp.bool_"),
         (lambda: jnp.concatinate, "concatenate"),
         (lambda: jnp.linalg.eigg, "eig"),
         (lambda: lax.sin_p, "functorch_core.primitives"),

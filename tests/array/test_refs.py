@@ -40,10 +40,10 @@ def test_references_stay_where_they_were_made():
 
 
 def test_settings_take_what_holds():
-    with fc.debug_key_reuse(False), fc.transfer_guard("allow"), fc.softmax_custom_jvp(True), fc.enable_checks(True):
+    with fc.no_tracing(False), fc.transfer_guard("allow"), fc.softmax_custom_jvp(True), fc.enable_checks(True):
         assert fc.zeros(1).item() == 0.0
-    with pytest.raises(NotImplementedError, match="used twice"):
-        with fc.debug_key_reuse(True):
+    with pytest.raises(NotImplementedError, match="are copied"):
+        with fc.transfer_guard("disallow"):
             pass
     assert (fc.host_id(), fc.host_ids(), fc.host_count(), fc.process_indices()) == (0, [0], 1, [0])
 

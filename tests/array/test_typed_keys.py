@@ -103,3 +103,33 @@ def test_trees_of_keys_are_mapped_over_as_leaves():
 def test_nothing_is_computed_with_keys(wrong):
     with pytest.raises(TypeError, match="key"):
         wrong()
+
+
+def test_keys_are_leaves_and_arrays():
+    tree = {"key": ONE, "w": fc.ones(2)}
+    leaves, structure = fc.tree.flatten(tree)
+    assert leaves[0] is ONE and len(leaves) == 2 and structure.num_leaves == 2
+    assert structure == fc.tree.structure({"key": 0, "w": 0}) == fc.tree_util.tree_structure(tree)
+    assert structure.unflatten(leaves)["key"] is ONE and fc.tree.leaves(tree)[0] is ONE
+    assert fc.tree.leaves_with_path(tree)[0][1] is ONE and fc.tree_util.all_leaves([ONE, 1])
+    assert fc.tree.reduce(lambda n, x: n + x.size, tree, 0) == 3 and not fc.tree_util.is_tree_node(type(ONE))
+    assert fc.tree.transpose(fc.tree.structure([0, 0]), None, [tree, tree])["key"] == [ONE, ONE]
+    with pytest.raises(ValueError, match="is a leaf"):
+        fc.tree_util.flatten_one_level(ONE)
+    assert isinstance(ONE, fc.Array) and isinstance(KEYS, fc.Array) and not isinstance(BITS, fc.Array)
+    assert fc.dtypes.issubdtype(ONE.dtype, fc.dtypes.prng_key) and not fc.dtypes.issubdtype(
+        fc.uint32, fc.dtypes.prng_key
+    )
+    inside = fc.jit(lambda t: (isinstance(t["key"], fc.Array), random.normal(t["key"], (2,)) + t["w"])[1])
+    np.testing.assert_allclose(inside(tree), random.normal(ONE, (2,)) + 1, rtol=1e-6)
+
+
+def test_keys_have_the_attributes_of_arrays():
+    assert ONE.copy().dtype == ONE.dtype and not ONE.is_deleted() and ONE.is_fully_addressable
+    assert fc.typeof(KEYS).shape == (4,) and fc.typeof(KEYS).dtype == ONE.dtype
+    assert fc.eval_shape(lambda: random.split(ONE, 3)).shape == (3,)
+    with pytest.raises(AttributeError, match="key_data"):
+        ONE.mean  # noqa: B018
+    gone = random.key(3)
+    gone.delete()
+    assert gone.is_deleted()

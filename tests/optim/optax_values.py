@@ -26,6 +26,10 @@ DATA = {
     "p": rng.dirichlet(np.ones(4), size=5).astype(np.float32),
     "i": np.array([0, 3, 1, 2, 2]),
     "m": rng.random((5, 4)) > 0.2,
+    "frames": rng.normal(size=(3, 7, 5)).astype(np.float32),
+    "frame_pads": np.repeat(np.float32([[0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 0, 0, 1]]), 1, 0),
+    "words": np.array([[1, 2, 2], [3, 0, 0], [4, 4, 1]]),
+    "word_pads": np.float32([[0, 0, 0], [0, 1, 1], [0, 0, 0]]),
 }
 MASK = "{'b': False, 'k': True, 'w': True}"
 
@@ -118,6 +122,8 @@ optax.inject_hyperparams(optax.adamw, static_args="b2")(learning_rate=0.1)
 optax.apply_if_finite(optax.adam(0.1), 2)
 optax.conditionally_transform(optax.scale(-0.5), lambda step: step % 2 == 0)
 optax.conditionally_mask(optax.sgd(0.1), lambda step: step % 2 == 0)
+optax.chain(optax.scale_by_distance_over_gradients(1e-2), optax.scale(-1.0))
+optax.chain(optax.monitor({{"mean": optax.measure_with_ema(optax.global_norm, 0.9)}}), optax.sgd(0.1))
 optax.identity()
 optax.stateless(lambda updates, params: jax.tree.map(lambda u: -0.1 * u, updates))
 optax.stateless_with_tree_map(lambda u, p: -0.1 * u * p)
@@ -192,6 +198,23 @@ jax.grad(lambda x: optax.safe_norm(x, 0.1))(x)
 jax.grad(lambda x: optax.safe_norm(x, 2.0, axis=1).sum())(x.at[0].set(0.0))
 jax.grad(lambda x: optax.safe_root_mean_squares(x, 0.1))(x)
 jax.grad(lambda x: optax.safe_root_mean_squares(x, 0.1))(0 * x)
+optax.ctc_loss(frames, frame_pads, words, word_pads)
+optax.ctc_loss(frames, frame_pads, words, word_pads, blank_id=3)
+optax.ctc_loss_with_forward_probs(frames, frame_pads, words, word_pads)[1]
+optax.ctc_loss_with_forward_probs(frames, frame_pads, words, word_pads)[2]
+jax.grad(lambda z: optax.ctc_loss(z, frame_pads, words, word_pads).sum())(frames)
+optax.ntxent(x, i)
+optax.ntxent(x, i, temperature=0.5)
+jax.grad(lambda x: optax.ntxent(x, i, 0.5))(x)
+optax.ntxent(x, jnp.arange(5))
+optax.nnls(x, y, 200)
+optax.nnls(x, y[:, 0], 200, L=30.0)
+optax.power_iteration(x.T @ x)[0]
+jnp.abs(optax.power_iteration(x.T @ x)[1])
+optax.power_iteration(lambda t: {"a": 3 * t["a"]}, v0={"a": y[0]})[0]
+optax.matrix_inverse_pth_root(x.T @ x, 4)[0]
+optax.perturbations.Normal().log_prob(x)
+optax.perturbations.Gumbel().log_prob(x)
 jax.grad(lambda t: (optax.scale_gradient(t, 0.3)["a"] ** 2).sum())({"a": x})["a"]
 """.strip().splitlines()
 

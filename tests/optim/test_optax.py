@@ -239,3 +239,49 @@ def test_noise_has_the_variance_it_is_said_to_have():
 def test_errors_say_what_to_do(call, text):
     with pytest.raises((ValueError, TypeError), match=text):
         call()
+
+
+# ---- measurements, and perturbed functions -----------------------------------------------------------
+
+
+def test_measurements_are_kept():
+    """The numbers of optax 0.2.8."""
+    tx = optax.chain(
+        optax.sgd(0.1, momentum=0.9),
+        optax.monitor(
+            {
+                "norm": optax.tree.norm,
+                "clipped": optax.measure_with_ema(lambda u: (optax.tree.norm(u) > 1.0).astype(float), decay=0.9),
+            }
+        ),
+        optax.clip_by_global_norm(1.0),
+    )
+    params, found = jnp.array([1.0, 2.0, 3.0]), []
+    state = tx.init(params)
+    for _ in range(2):
+        updates, state = tx.update(2 * params, state)
+        params = optax.apply_updates(params, updates)
+        found.append((float(optax.tree.get(state, "norm")), float(optax.tree.get(state, "clipped"))))
+    np.testing.assert_allclose(found, [(0.748, 0.0), (1.272, 0.526)], atol=1e-3)
+    step = fc.jit(lambda params, state: tx.update(2 * params, state)[1])
+    assert float(optax.tree.get(step(params, tx.init(params)), "norm")) > 0
+
+
+@pytest.mark.parametrize("noise", [optax.perturbations.Normal(), optax.perturbations.Gumbel()])
+@pytest.mark.parametrize("use_baseline", [True, False])
+def test_derivatives_of_what_has_none(noise, use_baseline):
+    """Of steps smoothed by noise: against the density of the noise, at four standard errors."""
+    smooth = optax.perturbations.make_perturbed_fun(
+        lambda x: {"up": (x > 0).astype(float)}, 20000, 0.5, noise, use_baseline
+    )
+    x = jnp.asarray([0.2, -0.4, 0.0])
+    slope = fc.grad(lambda x: smooth(fc.random.key(0), x)["up"].sum())(x)
+    density = np.exp(np.asarray(noise.log_prob(-x / 0.5)))
+    if isinstance(noise, optax.perturbations.Normal):
+        density = density / np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(slope, density / 0.5, atol=0.12)
+
+
+def test_masked_steps_have_their_own_state():
+    state = optax.conditionally_mask(optax.sgd(0.1), lambda step: step > 1).init(jnp.zeros(2))
+    assert isinstance(state, optax.ConditionallyMaskState) and state._fields == ("step", "inner_state")

@@ -97,7 +97,7 @@ def test_states_are_read_and_written_by_name():
     assert updates["a"].tolist() == [0.0] and updates["b"].tolist() == [-1.0]
 
 
-@pytest.mark.parametrize("name", ["contrib", "ntxent", "scale_by_zoom_linesearch"])
+@pytest.mark.parametrize("name", ["contrib", "assignment", "scale_by_zoom_linesearch"])
 def test_a_missing_name_says_what_to_use(name):
     with pytest.raises(AttributeError, match="optax"):
         getattr(optax, name)

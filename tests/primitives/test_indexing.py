@@ -230,7 +230,7 @@ def test_lowering_of_dtype(dtype):
 
 @pytest.mark.parametrize("dtype", sorted(dt.INTEGER, key=str), ids=str)
 def test_index_dtypes(dtype):
-    info = np.iinfo(dtype)
+    info = dt.iinfo(dtype)
     x = np.arange(300.0)
     i = np.array([info.min, info.max, 5, 5, 100], dtype)
 

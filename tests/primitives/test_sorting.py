@@ -152,7 +152,7 @@ def test_strided_and_reversed():
 
 
 def test_small_floats_without_zeros():
-    for dtype in dt.FLOATING:
+    for dtype in dt.FLOATING - dt.SUB_BYTE:  # these have no NaN
         x = np.array([2.0, np.nan, 1.0, 4.0]).astype(dtype)
         close(p.sort(x, dimension=0)[0], np.array([1.0, 2.0, 4.0, np.nan]).astype(dtype))
 

@@ -184,7 +184,7 @@ class gaussian_kde:
             return (self.neff * (self.d + 2) / 4) ** (-1 / (self.d + 4))
         if callable(method):
             return method(self)
-        if np.isscalar(method) and not isinstance(method, str) or isinstance(method, fc.Array):
+        if np.isscalar(method) and not isinstance(method, str) or method.__class__ is fc.Array:
             return method
         raise ValueError(METHOD.format(method=method))
 

@@ -159,7 +159,16 @@ UNSTORED = {
 unstored = {name: _Unstored(name, *what) for name, what in UNSTORED.items()}
 
 by_name: dict[str, dtype] = {name: dtype(name, numpy) for name, numpy in _TABLE.items()}
-_by_numpy = {d.numpy: d for d in by_name.values()}
+
+
+class _ByNumpy(dict):
+    """The dtypes by NumPy's; an array of the functional face may have one that tensors lack."""
+
+    def __missing__(self, numpy):
+        raise TypeError(f"tensors have no dtype {numpy.name}; convert the array first: fc.astype(x, fc.int8)")
+
+
+_by_numpy = _ByNumpy({d.numpy: d for d in by_name.values()})
 by_name.update({alias: by_name[name] for alias, name in ALIASES.items()})
 
 float32, float64, int64 = by_name["float32"], by_name["float64"], by_name["int64"]

@@ -1,8 +1,8 @@
-"""complex32, which neither XLA nor NumPy's functions have: held as bits, computed in complex64.
+"""Dtypes that are held in memory and computed in a wider one: complex32, int4, float4_e2m1fn and their kin.
 
-A graph with complex32 in it is rewritten before it is lowered or run by NumPy: what computes takes
-complex64, between conversions, so that of all primitives only `convert` knows what the bits mean.
-Each result is rounded to complex32, whichever tier computes it.
+A graph with one of `dtypes.EMULATED` in it is rewritten before it is lowered or run by NumPy: what computes takes
+the wider dtype (complex64, int8, float32), between conversions, so that of all primitives only `convert` knows what
+the bits mean. Each result is rounded (integers: wrapped), whichever tier computes it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from .graph import Graph, Node, memoised, subgraphs
 from .primitive import registry
 
 
-def by_complex64(graph: Graph) -> Graph:
-    """A graph that computes complex32 in complex64; the same one if it has none."""
-    return _rewritten(graph) if dt.complex32 in {a.dtype for a in graph.avals} else graph
+def by_wider(graph: Graph) -> Graph:
+    """A graph that computes what is emulated in the wider dtype; the same one if there is nothing of it."""
+    return graph if dt.EMULATED.keys().isdisjoint([a.dtype for a in graph.avals]) else _rewritten(graph)
 
 
 @memoised
 def _rewritten(graph: Graph) -> Graph:
-    """The old slots stay what they are; the complex64 forms of some have new ones."""
+    """The old slots stay what they are; the wider forms of some have new ones."""
     avals = list(graph.avals)
     nodes: list[Node] = []
     wide: dict[int, int] = {}
@@ -34,8 +34,9 @@ def _rewritten(graph: Graph) -> Graph:
         return len(avals) - 1
 
     def widened(slot: int, source: Any) -> int:
-        dtype = dt.wide(avals[slot].dtype)
-        if dtype == avals[slot].dtype or slot in wide:
+        own = avals[slot].dtype
+        dtype = dt.EMULATED.get(own, dt.wide(own))  # float16, too: the parts of a complex32
+        if dtype == own or slot in wide:
             return wide.get(slot, slot)
         wide[slot] = new_slot(avals[slot].with_dtype(dtype))
         nodes.append(_conversion(slot, wide[slot], dtype, source))
@@ -46,7 +47,7 @@ def _rewritten(graph: Graph) -> Graph:
             nodes.append(node)
             continue
         inputs = tuple([widened(s, node.source) for s in node.inputs])
-        params = {k: _wide_parameter(v) for k, v in node.params.items()}
+        params = {k: _wide_parameter(v, node) for k, v in node.params.items()}
         made = node.primitive.shape(*[avals[s] for s in inputs], **params)
         made = made if node.primitive.multiple else (made,)
         outputs = tuple([s if a is avals[s] else new_slot(a) for s, a in zip(node.outputs, made, strict=True)])
@@ -58,15 +59,17 @@ def _rewritten(graph: Graph) -> Graph:
 def _stays(node: Node, dtypes: set[np.dtype]) -> bool:
     """Whether a node on values of these dtypes needs no rewriting. Graphs in it are rewritten when it
     lowers or runs them."""
-    if dt.complex32 not in dtypes or subgraphs(node):
+    if dt.EMULATED.keys().isdisjoint(dtypes) or subgraphs(node):
         return True
-    if node.primitive is registry["convert"]:
-        return dtypes == {dt.complex32, dt.complex64}
-    return node.primitive.traits.carries
+    if node.primitive is registry["convert"]:  # complex32 is known to that of complex64 alone
+        return dt.complex32 not in dtypes or dtypes == {dt.complex32, dt.complex64}
+    return node.primitive.traits.carries or node.primitive is registry["bitcast"]
 
 
-def _wide_parameter(value: Any) -> Any:
-    return dt.complex64 if isinstance(value, np.dtype) and value == dt.complex32 else value
+def _wide_parameter(value: Any, node: Node) -> Any:
+    if not isinstance(value, np.dtype) or (node.primitive is registry["convert"] and value != dt.complex32):
+        return value
+    return dt.EMULATED.get(value, value)
 
 
 def _conversion(slot: int, result: int, dtype: np.dtype, source: Any) -> Node:

@@ -1,0 +1,243 @@
+"""Calls as JAX's documentation shows them, found by running its examples under both: each once differed."""
+
+from __future__ import annotations
+
+import io
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import functorch_core as fc
+import functorch_core.numpy as jnp
+from functorch_core import jnn, lax
+from functorch_core.custom_batching import custom_vmap
+
+
+def test_copies_stay_where_memory_is_given_away():
+    twice = fc.jit(lambda x: 2 * x, donate_argnums=0)
+    for copy in (jnp.copy, jnp.array, lambda x: x.copy(), lambda x: fc.asarray(x, copy=True)):
+        x = jnp.arange(4)
+        assert twice(copy(x)).tolist() == [0, 2, 4, 6]
+        assert x.tolist() == [0, 1, 2, 3]
+    x = jnp.arange(4)
+    twice(x)
+    with pytest.raises(RuntimeError, match="donated"):
+        x.tolist()
+
+
+@pytest.mark.parametrize("i", [0, 1, 3, -1, 7])
+def test_slices_of_a_traced_start(i):
+    """Reads are moved inside of the array, writes that do not lie inside are left out."""
+    x = np.arange(20.0).reshape(4, 5)
+    start = i + 4 if i < 0 else i
+    at, fits = min(start, 2), start + 2 <= 4
+
+    @fc.jit
+    def f(x, i):
+        return x[fc.ds(i, 2)], x[fc.ds(i, 2), 1], x[..., fc.ds(0, 2)], x.at[fc.ds(i, 2), 1:].set(0.0)
+
+    rows, column, static, written = f(jnp.asarray(x), i)
+    np.testing.assert_array_equal(rows, x[at : at + 2])
+    np.testing.assert_array_equal(column, x[at : at + 2, 1])
+    np.testing.assert_array_equal(static, x[..., :2])
+    wanted = x.copy()
+    wanted[start : start + 2, 1:] *= not fits
+    np.testing.assert_array_equal(written, wanted)
+    with_arrays = fc.jit(lambda x, i: x[fc.ds(i, 2, 2), jnp.array([0, 1])])(jnp.asarray(x), 1)
+    np.testing.assert_array_equal(with_arrays, x[1::2, :2])
+    part = fc.grad(lambda x: fc.jit(lambda i: x[fc.ds(i, 2)].sum())(1))(jnp.asarray(x))
+    np.testing.assert_array_equal(part.sum(axis=1), [0, 5, 5, 0])
+
+
+def test_fill_values_may_be_traced():
+    f = fc.jit(fc.nonzero, static_argnames="size")
+    assert f(jnp.asarray([0, 1, 0, 2]), size=3, fill_value=4)[0].tolist() == [1, 3, 4]
+
+
+def test_shapes_stand_for_arguments():
+    scalar = fc.ShapeDtypeStruct((), jnp.float32)
+    transpose = fc.linear_transpose(lambda x, y: 0.5 * x - 0.5 * y, scalar, scalar)
+    assert [float(v) for v in transpose(jnp.asarray(1.0))] == [0.5, -0.5]
+    shape = fc.ShapeDtypeStruct((2, 3), jnp.float32)
+    assert (shape.ndim, shape.size, len(shape), shape.update(dtype=jnp.int8).dtype) == (2, 6, 2, np.int8)
+
+
+def test_rules_are_given_through_other_rules():
+    @fc.custom_vjp
+    @custom_vmap
+    def f(x, y):
+        return jnp.sin(x) * y
+
+    f.def_vmap(lambda size, batched, xs, ys: (jnp.cos(xs) * ys, True))
+    f.defvjp(lambda x, y: (f(x, y), (jnp.cos(x), jnp.sin(x), y)), lambda res, g: (res[0] * g * res[2], res[1] * g))
+    assert fc.vmap(f)(jnp.zeros(3), jnp.ones(3)).tolist() == [1, 1, 1]
+    assert float(fc.grad(f)(0.0, 1.0)) == 1
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        f.other  # noqa: B018
+
+
+def test_higher_derivatives_of_sinc():
+    f, wanted = jnp.sinc, [0, -(np.pi**2) / 3, 0, np.pi**4 / 5, 0, -(np.pi**6) / 7]
+    for value in wanted:
+        f = fc.grad(f)
+        np.testing.assert_allclose(f(0.0), value, rtol=1e-5)
+
+
+def test_counts_and_bins_as_jax_has_them():
+    assert jnp.bitwise_count(jnp.asarray([-1, 7, -8])).tolist() == [1, 3, 1]
+    assert jnp.bincount(jnp.asarray([-3, 1, 9, 1]), length=3).tolist() == [1, 2, 0]
+    assert jnp.percentile(jnp.arange(7), jnp.array([25, 50, 75]), method="nearest").tolist() == [1, 3, 4]
+    assert jnp.histogram(jnp.array([1, 2, 3, 10, 11, 15, 19, 25]), range=(0, 25), bins=5)[0].tolist() == [3, 0, 2, 2, 1]
+
+
+def test_polynomials_of_several_dimensions():
+    a, b = np.array([[2, 3, 1]]), np.array([[5, 7, 3], [8, 2, 6]])
+    assert jnp.polyadd(a, b).tolist() == [[5, 7, 3], [10, 5, 7]] and jnp.polysub(b, a).tolist() == [
+        [5, 7, 3],
+        [6, -1, 5],
+    ]
+    assert jnp.polyadd(b, jnp.array([2])).tolist() == [[5, 7, 3], [10, 4, 8]]
+
+
+def test_broadcasting_by_dimensions_in_any_order():
+    x = np.arange(6).reshape(2, 3)
+    found = lax.broadcast_in_dim(jnp.asarray(x), (3, 4, 2), broadcast_dimensions=(2, 0))
+    np.testing.assert_array_equal(found, np.broadcast_to(x.T[:, None, :], (3, 4, 2)))
+
+
+def test_views_of_bools():
+    assert jnp.array([1, 0, 1], dtype=jnp.int8).view(jnp.bool_).tolist() == [True, False, True]
+    assert jnp.array([True, False]).view(jnp.uint8).tolist() == [1, 0]
+    assert jnp.array([1, 256], jnp.int16).byteswap().tolist() == [256, 1]
+    assert jnp.array([1.5]).byteswap().byteswap().tolist() == [1.5]
+    x = jnp.zeros(3)
+    assert (x.on_device_size_in_bytes(), x.platform(), x.committed, len(x.global_shards)) == (12, "cpu", False, 1)
+
+
+def test_rows_and_columns_joined():
+    assert jnp.r_["r", [1, 2], [3]].tolist() == [[1, 2, 3]] and jnp.r_["c", [1, 2], [3]].tolist() == [[1], [2], [3]]
+    assert jnp.c_["r", [1, 2], [3, 4]].tolist() == [[1, 3], [2, 4]]
+    assert float(jnp.nextafter(2, 1)) == np.nextafter(np.float32(2), np.float32(1))
+
+
+def test_files_of_bfloat16():
+    file = io.BytesIO()
+    np.save(file, np.arange(3).astype(ml_dtypes.bfloat16))
+    file.seek(0)
+    found = jnp.load(file)
+    assert found.dtype == jnp.bfloat16 and found.tolist() == [0, 1, 2]
+
+
+def test_products_take_precision_and_a_dtype():
+    a = jnp.full((2, 2), 100, jnp.int8)
+    for f in (jnp.dot, jnp.matmul, jnp.vdot, jnp.inner, jnp.vecdot, jnp.linalg.matmul):
+        found = f(a, a, precision=lax.Precision.HIGHEST, preferred_element_type=jnp.int32)
+        assert found.dtype == jnp.int32 and int(found.reshape(-1)[0]) >= 20000
+    halves = jnp.full((4096,), 0.1, jnp.bfloat16)
+    assert jnp.einsum("i,i->", halves, halves, preferred_element_type=jnp.float32).dtype == jnp.float32
+    assert jnp.convolve(a[0], a[0], preferred_element_type=jnp.int64).tolist() == [10000, 20000, 10000]
+    assert jnp.linalg.multi_dot([a, a], precision="highest").shape == (2, 2)
+    assert jnp.tensordot(a, a, 1, preferred_element_type=jnp.float32).dtype == jnp.float32
+
+
+def test_orthogonal_matrices_that_are_not_square():
+    """The numbers are JAX's (0.10.2) for this key."""
+    found = jnn.initializers.orthogonal()(fc.random.key(42), (2, 3))
+    wanted = [[-0.08792734, 0.9185913, -0.38530377], [0.8722634, 0.25780204, 0.4155657]]
+    np.testing.assert_allclose(found, wanted, atol=2e-6)
+
+
+def test_small_floats_are_drawn():
+    x = fc.random.normal(fc.random.key(1), (1000,), jnp.float8_e4m3fn)
+    assert x.dtype == jnp.float8_e4m3fn and abs(float(x.astype(jnp.float32).std()) - 1) < 0.1
+
+
+def test_values_that_traces_depend_on():
+    scale, traces = fc.make_user_context(1.0), []
+
+    @fc.jit
+    def f(x):
+        traces.append(scale.value)
+        return x * scale.value
+
+    with scale(3.0):
+        assert float(f(2.0)) == 6
+        with scale(4.0):
+            assert float(f(2.0)) == 8 and float(fc.vmap(f)(jnp.ones(2))[0]) == 4
+        assert float(f(2.0)) == 6
+    assert float(f(2.0)) == 2 and float(f(3.0)) == 3 and scale.value == 1
+    assert traces == [3.0, 4.0, 4.0, 1.0]
+    with pytest.raises(TypeError, match="unhashable"), scale([1]):
+        pass
+
+
+def test_references_by_functions():
+    ref = fc.new_ref(jnp.zeros(3))
+    fc.ref.set(ref, 0, 5.0)
+    fc.ref.addupdate(ref, None, 1.0)
+    assert fc.ref.swap(ref, 1, 7.0) == 1 and fc.ref.get(ref).tolist() == [6, 7, 1]
+    assert repr(ref) == "Ref([6., 7., 1.], dtype=float32)" and fc.ref.freeze(ref).tolist() == [6, 7, 1]
+
+
+def test_dtypes_as_functions_name_dtypes():
+    assert jnp.result_type(jnp.int8, jnp.uint8) == jnp.int16 and jnp.can_cast(jnp.int8, jnp.int16)
+    assert fc.device_put(jnp.ones(2), fc.memory.Space.Host).tolist() == [1, 1]
+
+
+def test_rules_with_symbolic_zeros():
+    f = fc.custom_vjp(lambda x, n: x**n)
+
+    def forward(x, n):
+        assert x.perturbed and not n.perturbed
+        return f(x.value, n.value), (x.value, n.value)
+
+    f.defvjp(forward, lambda kept, g: (5 * g * kept[0], None), symbolic_zeros=True)
+    assert float(fc.grad(f)(3.0, 2)) == 15
+    g = fc.custom_jvp(lambda x, y: x * y)
+    g.defjvp(lambda p, t: (g(*p), 7 * t[0] * p[1] + t[1] * p[0]), symbolic_zeros=True)
+    assert [float(v) for v in fc.grad(g, (0, 1))(2.0, 3.0)] == [21, 2]
+
+
+def test_keys_that_are_used_twice():
+    draws = [fc.random.normal, fc.random.uniform, fc.random.split]
+    for first in draws:
+        for second in draws:
+            key = fc.random.key(0)
+            first(key)
+            second(key)  # without a word
+            with fc.debug_key_reuse(True):
+                key = fc.random.key(0)
+                first(key)
+                with pytest.raises(fc.errors.KeyReuseError, match="fc.random.split"):
+                    second(key)
+                first(fc.random.clone(key))
+    with fc.debug_key_reuse(True):
+        key = fc.random.key(1)
+        one, two = fc.random.split(key)
+        assert fc.random.normal(one) != fc.random.normal(two) and fc.random.fold_in(one, 3).shape == ()
+        with pytest.raises(fc.errors.KeyReuseError, match="random.uniform"):
+            fc.jit(lambda key: fc.random.normal(key) + fc.random.uniform(key))(fc.random.key(2))
+
+
+def test_compiled_functions_say_where_things_lie():
+    compiled = fc.jit(lambda x: {"y": x + 1}).lower(1.0).compile()
+    (where,), named = compiled.input_shardings
+    assert named == {} and where == compiled.output_shardings["y"] and where.device_set == set(fc.devices()[:1])
+
+
+def test_specs_wait_for_the_mesh_of_the_call():
+    from functorch_core.sharding import Mesh, PartitionSpec
+
+    f = fc.jit(lambda x: x * 2, in_shardings=PartitionSpec("d"), out_shardings=PartitionSpec("d"))
+    with fc.set_mesh(Mesh(np.array(fc.devices()[:1]), ("d",))):
+        assert f(jnp.arange(4.0)).tolist() == [0, 2, 4, 6]
+    with pytest.raises(ValueError, match="needs a mesh"):
+        f(jnp.arange(4.0))
+
+
+def test_functions_of_the_library_are_exported():
+    exported = fc.export.export(jnp.sin)(np.arange(4, dtype=np.float32))
+    np.testing.assert_allclose(exported.call(jnp.arange(4.0)), np.sin(np.arange(4)), atol=1e-6)
+    with pytest.raises(ValueError, match="fc.jit"):
+        fc.export.export(lambda x: x)
