@@ -151,9 +151,12 @@ class Array(HasAval, metaclass=_Instances):
         >>> (fc.arange(3) + 1).block_until_ready()
         Array([1, 2, 3], dtype=int64)
         """
-        data = concrete_value(self, "block_until_ready()")
-        xla.block(to_buffer(data))
+        xla.block(self._buffer())
         return self
+
+    def _buffer(self):
+        """The device buffer, which may not be there yet; no value of the engine is made for it."""
+        return to_buffer(concrete_value(self, "block_until_ready()")) if hasattr(self, "_held") else self._data
 
     def is_ready(self) -> bool:
         """Whether it is computed, so that reading it would not wait.

@@ -95,9 +95,7 @@ def block_until_ready(x):
     >>> fc.block_until_ready({"a": fc.asarray(1.)})
     {'a': Array(1., dtype=float32)}
     """
-    for leaf in tree.leaves(x):
-        if leaf.__class__ is Array:
-            leaf.block_until_ready()
+    xla.block_all([leaf._buffer() for leaf in tree.leaves(x) if leaf.__class__ is Array])
     return x
 
 

@@ -16,7 +16,7 @@ from ..core.primitive import Primitive
 from ..core.trace import constant_p
 from ..core.types import Function
 from ..primitives.convert import convert_p
-from ..primitives.reductions import argmax_p, argmin_p
+from ..primitives.extremes import argmax_p, argmin_p
 from ..primitives.sorting import sort_p, top_k_p
 from ..primitives.structure import iota_p
 from .recorder import SCALAR, Recording

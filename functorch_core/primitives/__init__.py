@@ -66,6 +66,7 @@ from .cumulative import (
     linear_recurrence,
 )
 from .dot import dot_general
+from .extremes import argmax, argmin, reduce_max, reduce_max_loose, reduce_min
 from .fft import fft
 from .gamma import (
     betainc,
@@ -114,18 +115,7 @@ from .reduce_window import (
     window_gather,
     window_scatter,
 )
-from .reductions import (
-    argmax,
-    argmin,
-    reduce_and,
-    reduce_max,
-    reduce_max_loose,
-    reduce_min,
-    reduce_or,
-    reduce_prod,
-    reduce_sum,
-    reduce_xor,
-)
+from .reductions import reduce_and, reduce_or, reduce_prod, reduce_sum, reduce_xor
 from .scattering import scatter, scatter_along_axis, scatter_axis
 from .slicing import concatenate, dynamic_slice, dynamic_update_slice, pad, reverse, slice, slice_in_dim
 from .sorting import argsort, sort, sort_keys, top_k

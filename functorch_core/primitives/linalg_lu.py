@@ -23,6 +23,7 @@ from .batching import Axis, front_batch
 from .comparison import eq, ge, ne, select
 from .convert import convert
 from .declare import no_tangent
+from .extremes import reduce_max
 from .indexing import gather, index_vectors
 from .linalg_matrices import (
     LINALG,
@@ -47,7 +48,7 @@ from .linalg_matrices import (
     upper_triangle,
 )
 from .linalg_triangular import solve_as_columns, triangular_solve
-from .reductions import reduce_max, reduce_prod, reduce_sum
+from .reductions import reduce_prod, reduce_sum
 from .slicing import dynamic_slice
 from .structure import broadcast_in_dim, full, iota, zeros
 from .transcendental import log

@@ -27,8 +27,9 @@ from .bitwise import and_, or_
 from .comparison import eq, ne, select
 from .convert import convert
 from .declare import Wrapper, check_dtype, jointly_linear, no_tangent, wrapper
+from .extremes import choose_keeping_nan
 from .indexing import take
-from .reductions import accumulator, choose_keeping_nan, combine_by, compare_operands, convert_operand, highest, lowest
+from .reductions import accumulator, combine_by, compare_operands, convert_operand, highest, lowest
 from .scattering import scatter_axis
 from .slicing import concatenate, pad, pad_p, slice
 from .structure import broadcast_in_dim, constant, full, iota, optimization_barrier, reshape, transpose, zeros

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,14 +19,11 @@ from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
 from .arithmetic import div, mul, neg
 from .batching import Axis
-from .comparison import eq, select
-from .convert import convert
 from .declare import Wrapper, check_dtype, jointly_linear, no_tangent, wrapper
 from .host_sums import LONG, runs, sum_by_ones
-from .structure import broadcast_in_dim, broadcast_in_dim_p, full, held, reshape, transpose, zeros
+from .structure import broadcast_in_dim, broadcast_in_dim_p, held, reshape, transpose
 
 REDUCTION = Traits(family="reduction", numpy=0.15, expensive=True)
-EXTREME = REDUCTION.but(compile=60_000)  # with its way around NaN
 
 # ---- what reductions share -----------------------------------------------------------------------
 
@@ -128,7 +124,7 @@ def compare_operands(ctx: LowerContext, direction: str, a: Operand, b: Operand) 
     )
 
 
-def _reduction(
+def declare_reduction(
     name: str,
     reference: Function,
     lower: Function,
@@ -169,7 +165,7 @@ def _reduction(
     return wrapper(primitive, apply, f"{name} of {what} arrays over `axes` (distinct, sorted), which disappear.")
 
 
-def _by_numpy(fun: np.ufunc, x: Aval, axes: Ints, *start: Any) -> Function:
+def by_numpy(fun: np.ufunc, x: Aval, axes: Ints, *start: Any) -> Function:
     """NumPy's reduction of arrays of an aval whose dtype it keeps. Arguments by their places, and memory for what would
     be a number and be made an array again, are 0.25 us less of 0.9."""
     reduce, dtype, axis = fun.reduce, x.dtype, tuple(axes)
@@ -189,7 +185,7 @@ def _sum_dtype(x: Aval | np.ndarray, axes: Ints) -> np.dtype:
 def _wide_reference(fun: np.ufunc) -> Function:
     def at(x: Aval, *, axes: Ints) -> Function | None:
         wide = _sum_dtype(x, axes)
-        plain = _by_numpy(fun, x, axes) if wide == x.dtype else None
+        plain = by_numpy(fun, x, axes) if wide == x.dtype else None
         by_ones = sum_by_ones(x, axes, plain or functools.partial(rule, axes=axes)) if fun is np.add else None
         return by_ones or plain
 
@@ -310,7 +306,7 @@ def _sum_cpu(ctx: LowerContext, x: Operand, *, axes: Ints) -> Operand:
     return _sum_by_rows(ctx, x, axes=axes)
 
 
-reduce_sum: Wrapper = _reduction(
+reduce_sum: Wrapper = declare_reduction(
     "reduce_sum",
     _wide_reference(np.add),
     _wide_lower("stablehlo.add", 0),
@@ -346,7 +342,7 @@ def _reduce_prod_jvp(primals: Sequence[Value], tangents: Tangents, *, axes: Ints
     return reduce_prod(primals[0], axes=axes), reduce_sum(mul(t, others), axes=(last,))
 
 
-reduce_prod = _reduction(
+reduce_prod = declare_reduction(
     "reduce_prod",
     _wide_reference(np.multiply),
     _wide_lower("stablehlo.multiply", 1),
@@ -354,148 +350,6 @@ reduce_prod = _reduction(
     what="numeric",
     jvp=_reduce_prod_jvp,
 )
-
-# ---- reduce_max, reduce_min ----------------------------------------------------------------------
-# NaN is the greatest and the least. XLA:CPU's library fusions lose it in a reduction by maximum or
-# minimum, so there integers in the order of the numbers are compared; a few numbers by a choice that is spelled out,
-# many along the last dimension by XLA's own if their sums do not say that there may be a NaN. ms:
-#               64 x 64, all   1000 x 1000, columns   100 x 100, rows, in a loop   rows of 16384 x 128   1024 x 2000
-# maximum            0.011                    0.067                        0.034                 0.055         0.055
-# spelled out        0.017                    0.835                        0.135                 0.331         0.684
-# maximum and sums   0.014                    0.159                        0.081                 0.120         0.100
-# integers           0.011                    0.131                        0.041                 1.551         1.541
-
-FEW, LARGE = 1 << 8, 1 << 14  # elements
-ORDERED_BITS = {np.dtype(f"float{n}"): np.dtype(f"int{n}") for n in (16, 32, 64)} | {dt.bfloat16: dt.int16}
-
-
-def choose_keeping_nan(direction: str) -> Function:
-    """The body of a reduction that takes a where it compares so with b, or is NaN."""
-
-    def body(ctx: LowerContext, a: Operand, b: Operand) -> Operand:
-        wins, nan = compare_operands(ctx, direction, a, b), compare_operands(ctx, "NE", a, a)
-        wins = ctx.op("stablehlo.or", wins, nan, out=wins.aval)
-        return ctx.op("stablehlo.select", wins, a, b, out=a.aval)
-
-    return body
-
-
-def _extreme_lower(hlo: str, direction: str, identity: Function) -> Function:
-    def rule(ctx: LowerContext, x: Operand, *, axes: Ints) -> Operand:
-        dtype, size = x.aval.dtype, x.aval.size
-        if ctx.platform != "cpu" or dtype not in dt.FLOATING:
-            return reduce_operand(ctx, x, axes, combine_by(hlo), identity(dtype))
-        if ctx.root.meshes:
-            return _extreme_on_mesh(ctx, x, axes, hlo, identity(dtype))
-        if dtype in (dt.float32, dt.float64) and size >= LARGE and x.aval.ndim - 1 in axes:
-            return _extreme_of_many(ctx, x, axes, hlo, choose_keeping_nan(direction), identity(dtype))
-        if dtype in ORDERED_BITS and size >= FEW:
-            return _extreme_of_bits(ctx, x, axes, hlo, identity)
-        return reduce_operand(ctx, x, axes, choose_keeping_nan(direction), identity(dtype))
-
-    return rule
-
-
-def _extreme_of_bits(ctx: LowerContext, x: Operand, axes: Ints, hlo: str, identity: Function) -> Operand:
-    """Of integers in the order of the numbers, where NaN goes beyond the infinity that is not the identity."""
-    nan = math.copysign(math.nan, -float(identity(dt.float32)))
-    bits = x.aval.with_dtype(ORDERED_BITS[x.aval.dtype])
-    numbers = ctx.op("stablehlo.select", compare_operands(ctx, "NE", x, x), ctx.full(x.aval, nan), x, out=x.aval)
-    ordered = _flip_negative(ctx, ctx.op("stablehlo.bitcast_convert", numbers, out=bits))
-    best = reduce_operand(ctx, ordered, axes, combine_by(hlo), identity(bits.dtype))
-    best = _flip_negative(ctx, best)
-    return ctx.op("stablehlo.bitcast_convert", best, out=best.aval.with_dtype(x.aval.dtype))
-
-
-def _flip_negative(ctx: LowerContext, bits: Operand) -> Operand:
-    """All bits but the sign the other way round where it is set: from a float's bits to its order and back."""
-    info = dt.iinfo(bits.aval.dtype)
-    sign = ctx.op("stablehlo.shift_right_arithmetic", bits, ctx.full(bits.aval, info.bits - 1), out=bits.aval)
-    others = ctx.op("stablehlo.and", sign, ctx.full(bits.aval, info.max), out=bits.aval)
-    return ctx.op("stablehlo.xor", bits, others, out=bits.aval)
-
-
-def _extreme_of_many(ctx: LowerContext, x: Operand, axes: Ints, hlo: str, careful: Function, identity: Any) -> Operand:
-    """XLA's own reduction, unless a sum over the same axes shows that there may be a NaN."""
-    quick = reduce_operand(ctx, x, axes, combine_by(hlo), identity)
-    sums = reduce_operand(ctx, x, axes, combine_by("stablehlo.add"), 0)
-    odd = compare_operands(ctx, "NE", sums, sums)
-    if odd.aval.ndim:
-        odd = reduce_operand(ctx, odd, tuple(range(odd.aval.ndim)), combine_by("stablehlo.or"), 0)
-    slow = ctx.region((), lambda inner: reduce_operand(inner, x, axes, careful, identity))
-    return ctx.op("stablehlo.if", odd, out=quick.aval, regions=[slow, ctx.region((), lambda inner: quick)])
-
-
-def _extreme_on_mesh(ctx: LowerContext, x: Operand, axes: Ints, hlo: str, identity: Any) -> Operand:
-    """Over several devices, which exchange maxima by XLA's own reductions only: beside one that says where NaNs are."""
-    quick = reduce_operand(ctx, x, axes, combine_by(hlo), identity)
-    odd = convert_operand(ctx, compare_operands(ctx, "NE", x, x), dt.int32)
-    odd = reduce_operand(ctx, odd, axes, combine_by("stablehlo.maximum"), 0)
-    odd = compare_operands(ctx, "NE", odd, ctx.full(odd.aval, 0))
-    return ctx.op("stablehlo.select", odd, ctx.full(quick.aval, np.nan), quick, out=quick.aval)
-
-
-def _narrow_reference(fun: np.ufunc) -> Function:
-    """A choice among elements: NumPy's, by way of float32 for dtypes that are not NumPy's own."""
-
-    def at(x: Aval, *, axes: Ints) -> Function | None:
-        if x.dtype.kind == "V":
-            return None
-        return _by_numpy(fun, x, axes)
-
-    @specialised(at)
-    def rule(x: np.ndarray, *, axes: Ints) -> np.ndarray:
-        if x.dtype.kind != "V":
-            return fun.reduce(x, axis=axes)
-        return fun.reduce(x.astype(np.float32), axis=axes).astype(x.dtype)
-
-    return rule
-
-
-def _extreme_jvp(primals: Sequence[Value], tangents: Tangents, *, axes: Ints, apply: Function) -> Jvp:
-    """The tangent is shared equally among the elements that equal the result."""
-    x, t = primals[0], tangents[0]
-    a, out = aval_of(x), apply(x, axes=axes)
-    ties = eq(x, broadcast_in_dim(out, shape=a.shape, dims=kept_axes(a.ndim, axes)))
-    wide = accumulator(a.dtype)
-    count = reduce_sum(convert(ties, dtype=wide), axes=axes)
-    share = convert(div(full(aval_of(count).shape, 1, wide), count), dtype=a.dtype)
-    return out, mul(reduce_sum(select(ties, t, zeros(a)), axes=axes), share)
-
-
-def _loose_lower(ctx: LowerContext, x: Operand, *, axes: Ints) -> Operand:
-    return reduce_operand(ctx, x, axes, combine_by("stablehlo.maximum"), lowest(x.aval.dtype))
-
-
-def _extreme_reduction(name: str, fun: np.ufunc, hlo: str, direction: str, identity: Function) -> Wrapper:
-    apply: Wrapper = _reduction(
-        name,
-        _narrow_reference(fun),
-        _extreme_lower(hlo, direction, identity),
-        dtypes=dt.ORDERED,
-        what="real or bool",
-        nonempty=True,
-        traits=EXTREME.but(moves=slice(0, 1)),
-        jvp=lambda primals, tangents, *, axes: _extreme_jvp(primals, tangents, axes=axes, apply=apply),
-    )
-    return apply
-
-
-reduce_max = _extreme_reduction("reduce_max", np.maximum, "stablehlo.maximum", "GT", lowest)
-reduce_min = _extreme_reduction("reduce_min", np.minimum, "stablehlo.minimum", "LT", highest)
-
-# What exponentials are shifted by, where a NaN comes back through their sum: XLA's own maximum, one library call.
-# Over rows of 16384 x 128: 0.055 ms for 0.33 with the choice spelled out; 1024 x 2000: 0.055 for 0.68.
-reduce_max_loose: Wrapper = _reduction(
-    "reduce_max_loose",
-    _narrow_reference(np.maximum),
-    _loose_lower,
-    dtypes=dt.FLOATING,
-    what="floating",
-    nonempty=True,
-    jvp=lambda primals, tangents, *, axes: _extreme_jvp(primals, tangents, axes=axes, apply=reduce_max_loose),
-)
-reduce_max_loose.__doc__ = "reduce_max, which of rows with a NaN may be any element."
 
 # ---- reduce_and, reduce_or, reduce_xor -----------------------------------------------------------
 # Of bools, and bit by bit of integers.
@@ -505,7 +359,7 @@ def _bitwise(name: str, fun: np.ufunc, hlo: str, identity: int) -> Wrapper:
     def start_of(x: Aval) -> np.ndarray:
         return np.asarray(identity).astype(x.dtype)[()]
 
-    @specialised(lambda x, *, axes: _by_numpy(fun, x, axes, start_of(x)))
+    @specialised(lambda x, *, axes: by_numpy(fun, x, axes, start_of(x)))
     def reference(x: Any, *, axes: Ints) -> Any:
         return fun.reduce(x, axis=axes, initial=start_of(x))
 
@@ -513,92 +367,9 @@ def _bitwise(name: str, fun: np.ufunc, hlo: str, identity: int) -> Wrapper:
         start = np.asarray(identity).astype(x.aval.dtype)
         return reduce_operand(ctx, x, axes, combine_by(hlo), start)
 
-    return _reduction(name, reference, lower, dtypes=dt.INTEGER | {dt.bool_}, what="integer or bool")
+    return declare_reduction(name, reference, lower, dtypes=dt.INTEGER | {dt.bool_}, what="integer or bool")
 
 
 reduce_and = _bitwise("reduce_and", np.bitwise_and, "stablehlo.and", -1)
 reduce_or = _bitwise("reduce_or", np.bitwise_or, "stablehlo.or", 0)
 reduce_xor = _bitwise("reduce_xor", np.bitwise_xor, "stablehlo.xor", 0)
-
-# ---- argmax, argmin ------------------------------------------------------------------------------
-# The first index where several elements are extreme; the first NaN where there is one. Two plain
-# reductions, of the values and of the indices that have the extreme: one reduction of pairs takes
-# 4.6 ms for 0.95 over 1000 x 1000.
-
-
-def argmax(x: Value, *, axis: int, index_dtype: type[Any] | np.dtype = dt.int64) -> Value:
-    """The first index of the greatest element along `axis`, which disappears; NaN is greatest."""
-    return bind(argmax_p, x, axis=axis, index_dtype=np.dtype(index_dtype))
-
-
-def argmin(x: Value, *, axis: int, index_dtype: type[Any] | np.dtype = dt.int64) -> Value:
-    """The first index of the least element along `axis`, which disappears; NaN is least."""
-    return bind(argmin_p, x, axis=axis, index_dtype=np.dtype(index_dtype))
-
-
-def _index_rules(name: str, direction: str, fun: Any, hlo: str, identity: Function, apply: Function) -> dict[str, Any]:
-    def shape(x: Aval, *, axis: int, index_dtype: np.dtype) -> Aval:
-        check_dtype(name, x, dt.ORDERED, "real or bool")
-        if index_dtype not in dt.INTEGER:
-            raise TypeError(f"{name} gives indices of an integer dtype, not {index_dtype}")
-        out = reduced_shape(name, x, (axis,))
-        if x.shape[axis] == 0:
-            raise ValueError(f"{name} of {x} along axis {axis}, which has no elements; give it at least one")
-        return aval(out, index_dtype)
-
-    def at(x: Aval, *, axis: int, index_dtype: np.dtype) -> Function | None:
-        if x.dtype.kind == "V" or index_dtype != dt.int64:
-            return None
-        return operator.methodcaller(name, axis)
-
-    @specialised(at)
-    def reference(x: np.ndarray, *, axis: int, index_dtype: np.dtype) -> np.ndarray:
-        return fun(x.astype(np.float32) if x.dtype.kind == "V" else x, axis=axis)
-
-    def lower(ctx: LowerContext, x: Operand, *, axis: int, index_dtype: np.dtype) -> Operand:
-        a = x.aval
-        # int8 counts to 127: indices are counted in a dtype that holds them all
-        counted = dt.int32 if a.shape[axis] < 2**31 else dt.int64
-        index = a.with_dtype(counted)
-        best = _extreme_lower(hlo, direction, identity)(ctx, x, axes=(axis,))
-        best = ctx.op(
-            "stablehlo.broadcast_in_dim",
-            best,
-            out=a,
-            attrs=f"broadcast_dimensions = {dims_attr(kept_axes(a.ndim, (axis,)))}",
-        )
-        hits = compare_operands(ctx, "EQ", x, best)
-        if a.dtype in dt.FLOATING:
-            hits = ctx.op("stablehlo.or", hits, compare_operands(ctx, "NE", x, x), out=hits.aval)
-        places = ctx.op("stablehlo.iota", out=index, attrs=f"iota_dimension = {axis} : i64")
-        places = ctx.op("stablehlo.select", hits, places, ctx.full(index, a.shape[axis]), out=index)
-        first = reduce_operand(ctx, places, (axis,), combine_by("stablehlo.minimum"), a.shape[axis])
-        return convert_operand(ctx, first, index_dtype)
-
-    def batch(
-        axis_: Axis, args: list[Value], dims: list[int], *, axis: int, index_dtype: np.dtype
-    ) -> tuple[Value, int]:
-        (d,) = dims
-        moved = axis + (axis >= d)
-        return apply(args[0], axis=moved, index_dtype=index_dtype), d - (moved < d)
-
-    return {
-        "shape": shape,
-        "reference": reference,
-        "lower": lower,
-        "batch": batch,
-        "jvp": no_tangent(apply),
-        "transpose": NOT_LINEAR,
-    }
-
-
-argmax_p = Primitive(
-    "argmax",
-    traits=EXTREME.but(compile=120_000),
-    **_index_rules("argmax", "GT", np.argmax, "stablehlo.maximum", lowest, argmax),
-)
-argmin_p = Primitive(
-    "argmin",
-    traits=EXTREME.but(compile=120_000),
-    **_index_rules("argmin", "LT", np.argmin, "stablehlo.minimum", highest, argmin),
-)

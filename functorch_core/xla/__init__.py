@@ -11,6 +11,7 @@ from .binding import Buffer, RuntimeFailure
 from .buffers import (
     await_awake,
     block,
+    block_all,
     copy_to,
     delete,
     device_of,

@@ -28,6 +28,7 @@ RuntimeFailure = _jax.JaxRuntimeError
 CompileOptions: TypeAlias = xc.CompileOptions
 DeviceList: TypeAlias = _jax.DeviceList
 
+batched_block_until_ready = _jax.batched_block_until_ready
 batched_device_put = _jax.batched_device_put
 COPY_NOW = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 ALIAS_OR_COPY_LATER = _jax.HostBufferSemantics.ZERO_COPY
@@ -321,6 +322,7 @@ __all__ = [
     "RuntimeFailure",
     "Sharding",
     "aval_of",
+    "batched_block_until_ready",
     "batched_device_put",
     "compile_options",
     "copy_between_devices",

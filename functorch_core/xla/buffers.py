@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, NoReturn
 
@@ -17,6 +17,7 @@ from .binding import (
     Aval,
     Buffer,
     aval_of,
+    batched_block_until_ready,
     batched_device_put,
     copy_between_devices,
     export_dlpack,
@@ -143,6 +144,16 @@ def block(buffer: Buffer) -> Buffer:
         return buffer.block_until_ready()
     except RuntimeError as error:
         _access_failed(buffer, error)
+
+
+def block_all(buffers: Sequence[Buffer]) -> None:
+    """Wait until the values of all buffers are there. Raises what computing one of them raised."""
+    try:
+        batched_block_until_ready(buffers)
+    except RuntimeError:
+        for buffer in buffers:  # says which
+            block(buffer)
+        raise
 
 
 def await_awake(buffer: Buffer) -> None:

@@ -373,3 +373,23 @@ def test_str_shows_the_numbers_alone():
     seen = []
     fc.jit(lambda x: (seen.append(str(x)), x)[1])(x)
     assert seen == ["Traced<float32[1,2]>"]
+
+
+def test_a_tree_is_waited_for_whatever_its_leaves_are():
+    x = fc.arange(5, dtype="float32")
+    results = fc.jit(lambda x: (x * 2, {"y": x + 1}))(x)
+    tree = [results, x * 3, 7, None, np.ones(2)]
+    assert fc.block_until_ready(tree) is tree
+    assert all(leaf.is_ready() for leaf in fc.tree.leaves(tree) if isinstance(leaf, fc.Array))
+    np.testing.assert_array_equal(results[1]["y"], np.arange(5) + 1)
+
+
+def test_waiting_for_a_tree_says_what_is_wrong_with_a_leaf():
+    first, second = fc.jit(lambda x: (x + 1, x + 2))(fc.ones(3))
+    second.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        fc.block_until_ready((first, second))
+    with pytest.raises(IndexError, match="out of bounds"):
+        fc.block_until_ready([first, fc.arange(4)[fc.asarray([1, 2]) * 5]])
+    with pytest.raises(fc.errors.ConcretizationError, match="block_until_ready"):
+        fc.jit(lambda x: fc.block_until_ready([x]))(fc.ones(2))

@@ -109,7 +109,15 @@ def test_nothing_is_moved_between_neighbours(library):
     # oneDNN takes the image as it comes; XLA has the kernels moved, too.
     assert [c.lhs for c in convs] == [(0, 1, 2, 3) if library else last, last] and {c.out for c in convs} == {last}
     assert names.count("transpose") == (1 if library else 4)
-    assert names[-2] == "transpose"
+    assert names[-1] == "transpose"
+    assert "optimization_barrier" not in names
+
+
+def test_large_arrays_are_moved_between_barriers():
+    shapes = ((4, 8, 96, 96), (8, 8, 3, 3))
+    graph = trace_closed(lambda x, w: [p.sin(p.conv(x, w))], [aval(s, np.dtype("float32")) for s in shapes])
+    names = [n.primitive.name for n in channels_last(graph).nodes]
+    assert names[-3:] == ["optimization_barrier", "transpose", "optimization_barrier"]
 
 
 def test_a_convolution_alone_moves_nothing(library):

@@ -12,6 +12,7 @@ import torch
 from functorch_core import xla
 from functorch_core.core.lowering import lower
 from functorch_core.core.trace import evaluate
+from functorch_core.primitives import abs as abs_of
 from functorch_core.primitives import (
     argmax,
     argmin,
@@ -159,6 +160,25 @@ def test_extremes_of_many(axes, what):
     if what in ("infinities", "both"):
         x[3, 4], x[3, 6], x[7] = np.inf, -np.inf, -np.inf
     check(lambda x: (reduce_max(x, axes=axes), reduce_min(x, axes=axes)), x, rules=("lower", "batch"))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape, axes", (((64, 64), (0, 1)), ((67, 40), (0, 1)), ((3, 134), (1,)), ((4, 300), (0,))))
+def test_extremes_of_absolute_values(shape, axes, dtype):
+    """Whose bits are in their order as they are; axes longer than XLA's windows, with and without factors."""
+    x = some(shape, dtype)
+    x[1, 2], x[2, 3] = -np.inf, np.copysign(np.nan, -1)
+    extremes = (reduce_max, reduce_min)
+    check(lambda x: tuple(fun(abs_of(x), axes=axes) for fun in extremes), x, rules=("lower",))
+    x[2, 3] = 0
+    check(lambda x: tuple(fun(abs_of(x), axes=axes) for fun in extremes), x, rules=("lower",))
+    check(lambda x: tuple(fun(neg(abs_of(x)), axes=axes) for fun in extremes), x, rules=("lower",))
+
+
+def test_extremes_of_absolute_values_of_complex_numbers():
+    x = some((20, 40), "complex64")
+    x[3, 4] = complex(np.copysign(np.nan, -1), 1)
+    check(lambda x: (reduce_max(abs_of(x), axes=(1,)), reduce_min(abs_of(x), axes=(1,))), x, rules=("lower",))
 
 
 def test_first_nan_is_the_extreme():
