@@ -24,7 +24,7 @@ from ..xla.onednn import strides_of
 from ..xla.onednn_matmul import Product
 from .dot import dot_general_p, free_dims, sum_dtype
 
-RESULTS = (dt.bfloat16, dt.float32)
+RESULTS = {dt.bfloat16: (dt.bfloat16, dt.float32), dt.float32: (dt.float32,)}  # by the dtype of the operands
 MOST_STACKED = 2  # dimensions of a stack that do not lie one after the other
 
 
@@ -102,7 +102,7 @@ def is_had(x: Aval, y: Aval, indices: Indices, out_dtype: np.dtype) -> bool:
 
 def described(x: Aval, y: Aval, indices: Indices, out_dtype: np.dtype) -> tuple[Product, bool] | None:
     """The product that oneDNN is asked for, and whether its first operand is y; None if it cannot be asked."""
-    if not x.dtype == y.dtype == dt.bfloat16 or out_dtype not in RESULTS or 0 in (*x.shape, *y.shape):
+    if x.dtype != y.dtype or out_dtype not in RESULTS.get(x.dtype, ()) or 0 in (*x.shape, *y.shape):
         return None
     sizes = dict(zip((*indices.x, *indices.y), (*x.shape, *y.shape)))
     of_x, of_y, of_out = (_strides(which, sizes) for which in indices)
@@ -122,7 +122,8 @@ def described(x: Aval, y: Aval, indices: Indices, out_dtype: np.dtype) -> tuple[
         m, n, out_row, out_column = n, m, out_column, out_row
         first, second = (*stacks[1], y_column, y_inner), (*stacks[0], x_inner, x_row)
     shape = (*(size for size, _ in stack), m, k, n)
-    return Product(np.dtype(out_dtype).name, shape, first, second, (*stacks[2], out_row, out_column)), swapped
+    names = x.dtype.name, np.dtype(out_dtype).name
+    return Product(*names, shape, first, second, (*stacks[2], out_row, out_column)), swapped
 
 
 def _strides(indices: Ints, sizes: dict[int, int]) -> dict[int, int]:

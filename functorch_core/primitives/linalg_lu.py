@@ -20,7 +20,8 @@ from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Jvp, Jvps, Tangents, Value
 from .arithmetic import abs, add, mul, neg, sign, sub
 from .batching import Axis, front_batch
-from .comparison import eq, ge, ne, select
+from .bitwise import and_
+from .comparison import eq, ge, lt, ne, select
 from .convert import convert
 from .declare import no_tangent
 from .extremes import reduce_max
@@ -37,6 +38,7 @@ from .linalg_matrices import (
     lapack,
     lower_triangle,
     matmul,
+    per_column,
     per_row,
     resized,
     rows_columns,
@@ -49,7 +51,7 @@ from .linalg_matrices import (
 )
 from .linalg_triangular import solve_as_columns, triangular_solve
 from .reductions import reduce_prod, reduce_sum
-from .slicing import dynamic_slice
+from .slicing import concatenate, dynamic_slice
 from .structure import broadcast_in_dim, full, iota, zeros
 from .transcendental import log
 
@@ -197,9 +199,57 @@ def _lu_one(a: np.ndarray) -> tuple[np.ndarray, ...]:
     return factors, pivots, _permutation_reference(pivots, size=a.shape[-2])
 
 
+def _taken(x: Value, at: Value) -> Value:
+    """x[..., at[..., i]], for int32 of equal leading dimensions."""
+    ndim = aval_of(x).ndim
+    lead = tuple(range(ndim - 1))
+    return gather(
+        x,
+        index_vectors(at),
+        offset_dims=(),
+        collapsed_slice_dims=(ndim - 1,),
+        start_index_map=(ndim - 1,),
+        slice_sizes=(1,) * ndim,
+        operand_batching_dims=lead,
+        start_indices_batching_dims=lead,
+        mode="clip",
+    )
+
+
+def _lu_permutation(pivots: Value, *, size: int) -> Value:
+    """As `pivots_to_permutation`, of pivots at or below their row, as LU's are: in half the time of its loop.
+
+    All rows are followed back at once: row i ends as what lay at pivots[i] before step i: the last step before that
+    brought something there, j, brought what lay at j before step j, which only steps before j brought there, and so on.
+    """
+    lead, k = pivots.shape[:-1], pivots.shape[-1]
+    shape, last = (*lead, size), len(lead)
+    if size > k:
+        rest = iota(shape=(*lead, size - k), dtype=dt.int32, dimension=last)
+        pivots = concatenate(pivots, add(rest, k), dimension=last)
+    row, step = (iota(shape=(*shape, size), dtype=dt.int32, dimension=d) for d in (last, last + 1))
+    reached = per_column(pivots, (*shape, size))
+
+    def last_before(place: Value) -> Value:
+        found = and_(lt(step, row), eq(reached, per_row(place, (*shape, size))))
+        return reduce_max(select(found, step, full((*shape, size), -1, dt.int32)), axes=(last + 1,))
+
+    here, there = iota(shape=shape, dtype=dt.int32, dimension=last), last_before(pivots)
+    came = last_before(here)
+    origin = select(ge(came, 0), came, here)
+    for _ in range((size - 1).bit_length()):  # twice as far back each time
+        origin = _taken(origin, origin)
+    return select(ge(there, 0), _taken(origin, there), pivots)
+
+
 def _lu_finish(pivots_from_1: Value, *, size: int) -> tuple[Value, ...]:
     pivots = sub(pivots_from_1, 1)
-    return pivots, pivots_to_permutation(pivots, size=size)
+    return pivots, _lu_permutation(pivots, size=size)
+
+
+def _lu_finish_cuda(pivots_from_1: Value, *, size: int) -> tuple[Value, ...]:
+    pivots = sub(pivots_from_1, 1)
+    return pivots, pivots_to_permutation(pivots, size=size)  # a kernel
 
 
 def _lu_cpu(ctx: LowerContext, a: Operand) -> list[Operand]:
@@ -211,7 +261,7 @@ def _lu_cpu(ctx: LowerContext, a: Operand) -> list[Operand]:
 def _lu_cuda(ctx: LowerContext, a: Operand) -> list[Operand]:
     outs = [a.aval, _lu_shape(a.aval)[1], info_aval(a.aval)]
     factors, pivots, _ = cuda_call(ctx, "cusolver_getrf_ffi", [a], outs, matrices=("M", "Mvv"))
-    return [factors, *ctx.call(_lu_finish, pivots, size=a.aval.shape[-2])]
+    return [factors, *ctx.call(_lu_finish_cuda, pivots, size=a.aval.shape[-2])]
 
 
 def _square_factors(factors: Value) -> tuple[Value, ...]:
@@ -285,7 +335,8 @@ def solve(a: Value, b: Value) -> Value:
 def inv(a: Value) -> Value:
     """The inverses of matrices [..., n, n]; inf or NaN where they are singular."""
     check_matrix("inv", aval_of(a), square=True)
-    return solve(a, identity(shape=aval_of(a).shape, dtype=aval_of(a).dtype))
+    factors, _, permutation = lu(a)
+    return _inv_factored(a, factors, permutation)
 
 
 def _solve_factored(a: Value, factors: Value, permutation: Value, b: Value, *, transpose: bool) -> Value:
@@ -360,6 +411,39 @@ solve_p = Primitive(
     jvp=_solve_jvp,
     transpose=_solve_transpose,
     batch=_solve_batch,
+)
+
+# The inverse is its own derivative's factor: two products, where those of `solve` would be four triangular solves.
+
+
+def _inv_factored(a: Value, factors: Value, permutation: Value) -> Value:
+    return bind(inv_p, a, factors, permutation)
+
+
+def _inv_by_factors(a: Value, factors: Value, permutation: Value) -> Value:
+    return lu_solve(factors, permutation, identity(shape=a.shape, dtype=a.dtype))
+
+
+def _inv_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
+    """-x da x; the tangents of the factors say nothing that a's does not."""
+    x = _inv_factored(*primals)
+    return x, None if tangents[0] is None else neg(matmul(matmul(x, tangents[0]), x))
+
+
+inv_p = Primitive(
+    "inv",
+    traits=LINALG,
+    shape=lambda a, factors, permutation: a,
+    reference=stacked(
+        lambda a, factors, permutation: a,
+        lambda a, *lu: _solve_one(a, *lu, np.eye(len(a), dtype=a.dtype), transpose=False),
+    ),
+    lower=unless_empty(
+        lambda a, factors, permutation: a, lambda ctx, *operands: ctx.call(_inv_by_factors, *operands)[0]
+    ),
+    jvp=_inv_jvp,
+    transpose=NOT_LINEAR,
+    batch=front_batch(_inv_factored),
 )
 
 # ---- det, slogdet --------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
-"""Products of bfloat16 matrices by oneDNN, called inside compiled programs.
+"""Products of matrices by oneDNN, called inside compiled programs: of bfloat16, and stacks of float32.
 
 XLA's own products are of float32, to which it converts, and processors have instructions for bfloat16: 1024 x 1024 by
 1024 x 1024 takes XLA 7.3 ms, oneDNN 1.2 (Intel, AMX; PyTorch 1.4, and 5.8 in float32).
 
-The others stay with XLA. float16 came out alike, in PyTorch, too. Of float32, on Intel's AVX-512, oneDNN multiplies at
-180 GFLOP/s a core and XLA's libraries, which fill vectors of 256 bits, at 90 to 160, but its calls come one after the
-other: a step of an encoder 256 wide took 0.90 to 0.95 of the time, one of a GPT 128 wide 1.1.
+Of stacks of float32 matrices XLA multiplies at 110 GFLOP/s on two cores of an Intel processor with AVX-512, as its
+libraries fill vectors of 256 bits, oneDNN at 200 to 280. Single products of float32 stay with XLA: oneDNN takes 0.75
+to 0.9 of the time, but its calls come one after the other, and wake threads (a step of an encoder 256 wide took 0.90 to
+0.95 of the time, one of a GPT 128 wide 1.1). float16 came out alike, in PyTorch, too.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from . import onednn
 from .native_call import Job, Unsupported
 from .onednn import Calls, Ints, ints
 
-DTYPE = "bfloat16"
 _SRC, _WEIGHTS, _DST = 1, 33, 17
 
 
 class Product(NamedTuple):
-    """bfloat16 x (batch, m, k) by y (batch, k, n): sizes (*batch, m, k, n), strides in elements of all three."""
+    """x (batch, m, k) by y (batch, k, n) of a dtype: sizes (*batch, m, k, n), strides in elements of all three."""
 
+    dtype: str
     out_dtype: str
     sizes: Ints
     x: Ints
@@ -34,14 +35,15 @@ class Product(NamedTuple):
     out: Ints
 
     def target(self) -> str:
-        """The name of the custom call: onednn.product.float32.768_128_512.128_1.512_1.512_1"""
-        return ".".join(["onednn.product", self.out_dtype, *("_".join(map(str, field)) for field in self[1:])])
+        """The name of the custom call: onednn.product.bfloat16.float32.768_128_512.128_1.512_1.512_1"""
+        fields = ("_".join(map(str, field)) for field in self[2:])
+        return ".".join(["onednn.product", self.dtype, self.out_dtype, *fields])
 
     @classmethod
     def of_target(cls, target: str) -> Product:
         """The product that has this target."""
-        _, _, out_dtype, *fields = target.split(".")
-        return cls(out_dtype, *(tuple(map(int, field.split("_"))) for field in fields))
+        _, _, dtype, out_dtype, *fields = target.split(".")
+        return cls(dtype, out_dtype, *(tuple(map(int, field.split("_"))) for field in fields))
 
 
 @functools.lru_cache(maxsize=512)
@@ -70,11 +72,23 @@ INSTRUCTIONS = {"avx512_bf16", "amx_bf16"}  # as /proc/cpuinfo calls them
 @functools.lru_cache(maxsize=1)
 def is_quick() -> bool:
     """Whether this processor multiplies more bfloat16 numbers than float32 ones in the same time, by oneDNN."""
+    return not INSTRUCTIONS.isdisjoint(_about("flags")) and onednn.is_available()
+
+
+@functools.lru_cache(maxsize=1)
+def is_quick_in_stacks() -> bool:
+    """Whether oneDNN multiplies stacks of float32 matrices quicker than XLA: Intel's AVX-512 (of others not known)."""
+    return "avx512f" in _about("flags") and "GenuineIntel" in _about("vendor_id") and onednn.is_available()
+
+
+@functools.cache
+def _about(field: str) -> frozenset[str]:
+    """The words of a field of the first processor in /proc/cpuinfo."""
     try:
-        found = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        found = re.search(rf"^{field}\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
-        return False
-    return found is not None and not INSTRUCTIONS.isdisjoint(found[1].split()) and onednn.is_available()
+        return frozenset()
+    return frozenset(found[1].split()) if found else frozenset()
 
 
 class _Multiplying(Calls):
@@ -86,8 +100,8 @@ class _Multiplying(Calls):
         described = [
             self.desc("memory_desc_create_with_strides", (*batch, *dims), ints(strides), dtype)
             for dims, strides, dtype in (
-                ((m, k), product.x, DTYPE),
-                ((k, n), product.y, DTYPE),
+                ((m, k), product.x, product.dtype),
+                ((k, n), product.y, product.dtype),
                 ((m, n), product.out, product.out_dtype),
             )
         ]

@@ -1,4 +1,4 @@
-"""Products of bfloat16 matrices by oneDNN: the right numbers, with the transpositions around them."""
+"""Products by oneDNN, of bfloat16 and stacks of float32: the right numbers, with the transpositions around them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from functorch_core.core.trace import evaluate
 from functorch_core.engine import products
 from functorch_core.engine.products import by_library
 from functorch_core.primitives.dot_library import Indices, described
-from functorch_core.xla import onednn_matmul
+from functorch_core.xla import onednn, onednn_matmul
 
 from ..primitives.check import compiled, graph_of
 
@@ -26,6 +26,8 @@ def all_products(monkeypatch):
     """All are large enough, and on processors that have no such instructions, too."""
     monkeypatch.setattr(products, "MANY", 1)
     monkeypatch.setattr(products, "is_quick", lambda: True)
+    monkeypatch.setattr(products, "MANY_IN_STACKS", 1)
+    monkeypatch.setattr(products, "is_quick_in_stacks", lambda: True)
 
 
 def matrix(*shape):
@@ -134,7 +136,49 @@ def test_a_target_says_all():
     assert found.sizes == (3, 4, 7, 5)
 
 
-def test_arrays_of_others_stay_with_xla():
-    x, w = (np.float32(matrix(*shape)) for shape in [(33, 17), (17, 40)])
-    graph = graph_of(dot, [x, w])
+STACKS = ["a stack", "heads", "heads put back"]
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_stacks_of_float32(name):
+    fun, shapes = CASES[name]
+    arrays = [np.float32(matrix(*shape)) for shape in shapes]
+    graph = graph_of(fun, arrays)
+    rewritten = validate(by_library(graph))
+    if onednn.is_available():
+        assert [node.primitive.name for node in rewritten.nodes] == ["library_dot"]
+    (wanted,) = evaluate(graph, [a.astype(np.float64) for a in arrays])
+    for (found,) in (evaluate(rewritten, arrays), compiled(rewritten, arrays)):
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_numbers_that_are_none_stay_so_in_stacks():
+    x = np.zeros((3, 8, 16), np.float32)
+    x[0, 1, 2], x[1, 0, 3], x[2, 7, 15] = np.nan, np.inf, 1e38
+    y = np.full((3, 16, 4), 10, np.float32)
+    graph = graph_of(lambda x, y: dot(x, y, ((2,), (1,)), ((0,), (0,))), [x, y])
+    (found,) = compiled(by_library(graph), [x, y])
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.testing.assert_array_equal(found, np.matmul(x, y))
+
+
+@pytest.mark.parametrize(
+    "shapes, params",
+    [
+        ([(33, 17), (17, 40)], {}),
+        ([(5, 33, 17), (5, 17)], {"contract": ((2,), (1,)), "batch": ((0,), (0,))}),
+        ([(5, 33, 17), (5, 17, 1)], {"contract": ((2,), (1,)), "batch": ((0,), (0,))}),
+        ([(1, 33, 17), (1, 17, 9)], {"contract": ((2,), (1,)), "batch": ((0,), (0,))}),
+    ],
+)
+def test_single_products_and_vectors_of_float32_stay_with_xla(shapes, params):
+    graph = graph_of(lambda x, y: dot(x, y, **params), [np.float32(matrix(*shape)) for shape in shapes])
+    assert by_library(graph) is graph
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64", "float16"])
+def test_stacks_of_other_dtypes_stay_with_xla(dtype):
+    x = matrix(4, 8, 8).astype(dtype)
+    graph = graph_of(lambda x: dot(x, x, ((2,), (1,)), ((0,), (0,))), [x])
     assert by_library(graph) is graph

@@ -304,6 +304,7 @@ CASES |= {
     ),
     "lu": Case(p.lu, distinct, LINALG),
     "solve": Case(p.solve, with_right_side, LINALG),
+    "inv": Case(p.inv, distinct, LINALG),
     "det": Case(p.det, distinct, LINALG),
     "geqrf": Case(p.geqrf, distinct, LINALG, diff=()),
     "householder_product": Case(p.householder_product, reflectors, LINALG, diff=()),

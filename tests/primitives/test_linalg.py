@@ -17,6 +17,7 @@ from functorch_core.core import dtypes as dt
 from functorch_core.core.aval import aval
 from functorch_core.core.lowering import lower
 from functorch_core.core.trace import evaluate, trace_closed
+from functorch_core.primitives import linalg_lu
 from functorch_core.primitives import linalg_matrices as lm
 from functorch_core.transforms.batch import Axis, batch
 from functorch_core.transforms.jvp import jvp
@@ -247,6 +248,23 @@ def test_permutations(batch_shape):
             order[[i, j]] = order[[j, i]]
         np.testing.assert_array_equal(wanted, order)
     check(lambda x: p.pivots_to_permutation(x, size=6), np.array([3, 2, 2], np.int32), rules=("lower",))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 7), (3, 2, 40, 25), (2, 25, 40), (100, 100)])
+def test_permutations_of_lu(shape):
+    """Random matrices exchange most rows, some of them many times; one in descending order all."""
+    for a in (random(*shape), np.broadcast_to(np.arange(shape[-2])[:, None] ** 1.5, shape) + np.eye(*shape[-2:])):
+        factors, pivots, permutation = both(p.lu, a)
+        (wanted,) = both(lambda x: p.pivots_to_permutation(x, size=shape[-2]), pivots)
+        np.testing.assert_array_equal(permutation, wanted)
+
+
+@pytest.mark.parametrize("k, size", [(1, 1), (5, 5), (9, 9), (4, 13), (64, 64)])
+def test_permutations_of_any_pivots_below_their_rows(k, size):
+    rng = np.random.default_rng(k)
+    pivots = np.stack([rng.integers(np.arange(k), size) for _ in range(20)]).astype(np.int32)
+    (found,) = compiled(graph_of(lambda x: linalg_lu._lu_permutation(x, size=size), [pivots]), [pivots])
+    np.testing.assert_array_equal(found, linalg_lu._permutation_reference(pivots, size=size))
 
 
 # ---- what is empty, singular, or no number -------------------------------------------------------

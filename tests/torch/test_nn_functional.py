@@ -403,6 +403,21 @@ def test_attention(options):
     agree(lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, **options), q, k, v, scale=20)
 
 
+@pytest.mark.parametrize("queries, keys", [(64, 64), (65, 65), (300, 300), (300, 70), (70, 300), (260, 1), (0, 4)])
+def test_causal_attention_in_pieces(queries, keys):
+    q, k, v = array(1, 2, queries, 8), array(1, 2, keys, 8, seed=1), array(1, 2, keys, 3, seed=2)
+    agree(lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), q, k, v, scale=50)
+
+
+def test_causal_attention_does_not_see_what_comes_later():
+    x = torch.tensor(array(1, 1, 200, 4))
+    later = x.clone()
+    later[..., 130:, :] = math.nan
+    found = torch.nn.functional.scaled_dot_product_attention(x, later, later, is_causal=True)
+    assert found[..., :64, :].isfinite().all()
+    assert found[..., 130:, :].isnan().all()
+
+
 @pytest.mark.parametrize("n", [5, 160])  # weights: few, and more than 65,536
 def test_attention_with_dropout(n):
     q, k, v = array(2, 4, n, 8), array(2, 4, n, 8, seed=1), array(2, 4, n, 3, seed=2)

@@ -1,5 +1,6 @@
 """Views against PyTorch: sharing, strides, versions, errors, and random programs."""
 
+import math
 import os
 import warnings
 
@@ -219,6 +220,19 @@ def test_expanded_tensors_cannot_be_written_to():
             x.add_(1)
         x[0] = 4.0
         assert x.tolist() == [[4.0] * 3] * 2
+
+
+@pytest.mark.parametrize("shape, dimension", [((4, 37), -1), ((37,), 0), ((2, 37, 3), 1)])
+@pytest.mark.parametrize("size", [0, 1, 8, 12, 17, 32, 37])
+@pytest.mark.parametrize("step", [1, 4, 5, 16, 20, 40])
+def test_windows(shape, dimension, size, step):
+    found = []
+    for lib in BOTH:
+        x = lib.tensor(np.arange(float(math.prod(shape))).reshape(shape), requires_grad=True)
+        windows = x.unfold(dimension, size, step)
+        (windows * lib.arange(float(windows.numel())).reshape(windows.shape)).sum().backward()
+        found.append((tuple(windows.shape), windows.stride(), windows.tolist(), x.grad.tolist()))
+    assert found[0] == found[1]
 
 
 def test_overlapping_windows_show_what_is_written_to_one():

@@ -84,7 +84,7 @@ def _solve_ex(input: Tensor, B: Tensor, left):
         )
     a, b = stacked_together("linalg.solve", a, b)
     out = solved(a, b, left)
-    info = singular_info(lu_of(stop_gradient(a), True)[0])
+    info = singular_info(lu_of(a, True)[0])
     return [p.squeeze(out, dims=(aval_of(out).ndim - 1,)) if vector else out, info]
 
 
@@ -253,7 +253,7 @@ def _inv_ex(input: Tensor):
     a = matrices(input, "linalg.inv", square=True)
     if not aval_of(a).size:
         return [a, p.full(aval_of(a).shape[:-2], 0, dt.int32)]
-    return [p.inv(a), singular_info(lu_of(stop_gradient(a), True)[0])]
+    return [p.inv(a), singular_info(lu_of(a, True)[0])]
 
 
 NOT_INVERTIBLE = (

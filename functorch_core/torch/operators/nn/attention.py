@@ -44,19 +44,44 @@ def _grouped(x, heads: int):
     return p.reshape(p.broadcast_in_dim(x, shape=split, dims=kept), shape=(*shape[:-3], heads, *shape[-2:]))
 
 
-def _attention_weights(query, key, mask, is_causal: bool, factor: float):
-    """softmax(query @ key^T * factor + mask), rows without any key 0."""
+def _attention_weights(query, key, mask, is_causal: bool, factor: float, first: int = 0):
+    """softmax(query @ key^T * factor + mask), rows without any key 0. `first`: the number of the first query."""
     n = aval_of(key).ndim
     scores = product(p.mul(query, full_like(query, factor)), permuted(key, (*range(n - 2), n - 1, n - 2)))
     shape = aval_of(scores).shape
     if is_causal:
         rows, columns = (iota_along(shape, len(shape) - i, dt.int32) for i in (2, 1))
+        rows = p.add(rows, first) if first else rows
         scores = p.select(p.le(columns, rows), scores, full_like(scores, -math.inf))
     if mask is not None and aval_of(mask).dtype == dt.bool_:
         scores = p.select(expanded(mask, shape), scores, full_like(scores, -math.inf))
     elif mask is not None:
         scores = p.add(scores, expanded(like(mask, scores), shape))
     return _softmax_or_zero(scores) if mask is not None else softmax(scores, (len(shape) - 1,))
+
+
+PIECES, ROWS = 4, 64  # of queries under a causal mask: at most so many, of so many rows at least
+
+
+def _attended_causally(query, key, value, factor: float):
+    """The queries in pieces, each with the keys up to its last one: of four, 5/8 of the scores are computed."""
+    ndim, length = aval_of(query).ndim, aval_of(query).shape[-2]
+    size = max(ROWS, -(-length // PIECES))
+    found = []
+    for first in range(0, max(length, 1), size):
+        rows = _rows(query, first, first + size)
+        k, v = (_rows(x, 0, first + size) for x in (key, value))
+        found.append(product(_attention_weights(rows, k, None, True, factor, first), v))
+    return found[0] if len(found) == 1 else p.concatenate(*found, dimension=ndim - 2)
+
+
+def _rows(x, first: int, end: int):
+    """x[..., first:end, :]."""
+    shape = aval_of(x).shape
+    if first == 0 and end >= shape[-2]:
+        return x
+    lead = len(shape) - 2
+    return p.slice(x, start=(0,) * lead + (first, 0), limit=(*shape[:lead], min(end, shape[-2]), shape[-1]))
 
 
 def _softmax_or_zero(scores):
@@ -124,6 +149,8 @@ def _attention(
         bias = rest.pop(0) if mask is not None else None
         if enable_gqa:
             k, v = (_grouped(x, aval_of(q).shape[-3]) for x in (k, v))
+        if is_causal and not rest and bias is None:
+            return [like(_attended_causally(wide(q), wide(k), wide(v), factor), q)]
         weights = _attention_weights(wide(q), wide(k), bias, is_causal, factor)
         if rest:
             kept = like(rest[0], weights)
