@@ -51,6 +51,7 @@ def test_arrays_over_the_devices_of_two_processes():
     [
         ("algorithms.py", 2),
         ("placements.py", 2),
+        ("counts.py", 2),
         ("pipelines.py", 2),
         ("older_wrapper.py", 2),
         ("calls.py", 2),
