@@ -55,7 +55,7 @@ from .mesh import (
     sharding_of,
     shards_of,
 )
-from .mesh_program import MeshProgram, compile_for_mesh
+from .mesh_program import MeshProgram, compile_for_mesh, watching
 from .onednn_recurrent import Lstm
 from .options import FAST_COMPILE, choose_options
 from .processes import all_devices

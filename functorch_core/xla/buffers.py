@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from . import binding
 from . import device as _device
 from .binding import (
     ALIAS_OR_COPY_LATER,
@@ -31,7 +32,7 @@ from .mesh import sharding_of, shards_of
 ELSEWHERE = """an array of shape {shape} lies on devices of several processes, {sharding}: only parts of it are here.
     Read the parts, x.addressable_shards, or lay it whole on all, fc.device_put(x, NamedSharding(mesh, P())), first.
     A distributed tensor is made whole by x.full_tensor()."""
-_ALIGNMENT = 64  # bytes: memory that begins elsewhere is copied
+
 _OBJECT = np.dtype(object)
 _PACKED = np.dtype(np.uint32)  # what complex32 is stored as, among others
 
@@ -79,10 +80,7 @@ def shared(shape: tuple[int, ...], dtype: np.dtype, device: Device) -> tuple[np.
     aval = aval_of(shape, dtype)
     if device.platform != "cpu" or aval.dtype is not aval.element or not aval.size:
         return None
-    size = aval.size * aval.dtype.itemsize
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % _ALIGNMENT
-    array = memory[start : start + size].view(aval.dtype).reshape(shape)
+    array = binding.aligned(aval.size, aval.dtype).reshape(shape)
     buffer = put(array, device, owned=True)
     return (array, buffer) if buffer.unsafe_buffer_pointer() == array.ctypes.data else None
 

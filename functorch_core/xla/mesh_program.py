@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import binding
@@ -13,6 +16,19 @@ from .binding import Aval, Buffer, aval_of
 from .errors import compile_error, fail
 from .executable import count_compile
 from .mesh import Mesh, NamedSharding, PartitionSpec, buffer_sharding, hlo_sharding
+
+_watchers: list[Callable[[MeshProgram], None]] = []  # called with each program that is run
+_COLLECTIVE = re.compile(r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
+
+
+@contextlib.contextmanager
+def watching(watcher: Callable[[MeshProgram], None]) -> Iterator[None]:
+    """Context: the watcher is called with each program for a mesh that is run, by any thread."""
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
 
 
 class MeshProgram:
@@ -29,6 +45,8 @@ class MeshProgram:
 
     def __call__(self, buffers: list[Buffer]) -> list[Buffer]:
         """Run on buffers that lie as the program was compiled for; a buffer for each result."""
+        for watcher in _watchers:
+            watcher(self)
         try:
             return self._execute(buffers).consume_with_handlers(self._handlers)
         except RuntimeError as error:
@@ -37,6 +55,11 @@ class MeshProgram:
     def hlo_text(self) -> str:
         """The optimised HLO that each device runs."""
         return self._loaded.hlo_modules()[0].to_string()
+
+    @functools.cached_property
+    def collectives(self) -> Counter[str]:
+        """How many collectives it has, by XLA's names; those in loops are counted once."""
+        return Counter(_COLLECTIVE.findall(self.hlo_text()))
 
     def memory_stats(self) -> dict[str, int]:
         """The bytes that one device needs for a run: 'arguments', 'results', 'temporaries'."""

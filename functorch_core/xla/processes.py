@@ -26,10 +26,11 @@ from .errors import ExecutionError, compile_error
 
 GONE = "process {rank} of {size} waited {seconds:g} s for {what}: {error}"
 LEAVING = 60  # seconds that a process which leaves waits for the others
-PIECE = 4 << 20  # bytes; all-reduces of 64 MB took 165 ms as one, in pieces of 1 MB 104, of 4 MB 70, of 8 MB 80
-# Two processes exchange what they have and combine it: the same results as XLA's all-reduce, 1 KB in 0.06 ms for 0.15.
-# It takes 0.1 s to compile for a dtype and size, XLA's 0.01: it is worth it from this call on.
-EXCHANGED = 4
+PIECE = 2 << 20  # bytes; all-reduces of 64 MB took 165 ms as one, in pieces of 1 MB 110, of 2 MB 65, of 4 MB 70 to 85
+# Two processes exchange what they have and combine it: the same results as XLA's all-reduce, 1 KB in 0.12 ms for 0.16.
+# It takes 0.1 s to compile for a dtype and size, XLA's 0.01: it is worth it from this call on, and for arrays of up to
+# so many bytes (256 KB take 0.43 ms for 0.35), or pieces, of which one is combined while the next one is sent.
+EXCHANGED, EXCHANGE_AT_MOST = 4, 1 << 17
 # How arrays are combined: the operation of StableHLO.
 REDUCTIONS = {
     "sum": "add",
@@ -158,9 +159,9 @@ class Communicator:
 
     def _in_pieces(self, x: np.ndarray, size: int, options: dict[str, Any]) -> np.ndarray:
         """An all-reduce of pieces that stay in the cache, of which one is sent while the one before is copied."""
-        out, begun = np.empty_like(x), []
+        out, begun = binding.aligned(x.size, x.dtype), []
         for start in [*range(0, x.size - size, size), x.size - size]:  # the last overlaps: all are of one program
-            begun.append((start, self._begin("all_reduce", x[start : start + size], (size,), options)))
+            begun.append((start, self._begin("all_reduce", x[start : start + size], (size,), options, alone=False)))
             if len(begun) == 2:
                 self._keep(out, size, *begun.pop(0))
         self._keep(out, size, *begun.pop())
@@ -169,16 +170,19 @@ class Communicator:
     def _keep(self, out: np.ndarray, size: int, start: int, piece: Any) -> None:
         out[start : start + size] = self._result("all_reduce", piece)
 
-    def _begin(self, what: str, x: np.ndarray, out_shape: tuple[int, ...], options: dict[str, Any]) -> Any:
-        """Start a collective: what _result takes. Those of one client are computed in the order they were started."""
-        key = (what, x.shape, x.dtype, out_shape, *options.values())
+    def _begin(
+        self, what: str, x: np.ndarray, out_shape: tuple[int, ...], options: dict[str, Any], alone: bool = True
+    ) -> Any:
+        """Start a collective: what _result takes. Those of one client are computed in the order they were started;
+        one that is alone, by this thread."""
+        key = (what, x.shape, x.dtype, out_shape, alone, *options.values())
         program = self._programs.get(key)
         if program is None:
-            program = self._programs[key] = self._compile(what, x, out_shape, options)
-            if what == "all_reduce" and len(self.ranks) == 2:
+            program = self._programs[key] = self._compile(what, x, out_shape, options, alone)
+            if what == "all_reduce" and len(self.ranks) == 2 and not (alone and x.nbytes > EXCHANGE_AT_MOST):
                 self._calls[key] = 0
         elif key in self._calls:
-            program = self._exchanged(key, x, out_shape, options)
+            program = self._exchanged(key, x, out_shape, options, alone)
         execute, handler, aval = program
         put = binding.put_shards(aval, self._sharding, [x[None]])
         try:
@@ -186,17 +190,17 @@ class Communicator:
         except RuntimeError as error:
             raise self._lost(what, error) from None
 
-    def _exchanged(self, key: tuple[Any, ...], x: np.ndarray, out_shape: tuple[int, ...], options: Any) -> Any:
+    def _exchanged(self, key: tuple[Any, ...], x: np.ndarray, out_shape: Any, options: Any, alone: bool) -> Any:
         """The program for another call: all processes count the same calls."""
         self._calls[key] += 1
         if self._calls[key] == EXCHANGED:
             del self._calls[key]
-            self._programs[key] = self._compile("exchange", x, out_shape, options)
+            self._programs[key] = self._compile("exchange", x, out_shape, options, alone)
         return self._programs[key]
 
     def _result(self, what: str, out: Any) -> np.ndarray:
         try:
-            return np.asarray(out._arrays[0])[0]
+            return binding.part_as_numpy(out)[0]
         except RuntimeError as error:
             raise self._lost(what, error) from None
 
@@ -204,14 +208,20 @@ class Communicator:
         return self.runtime._gone(f"{what} with {self.ranks}", self.runtime.timeout, error)
 
     def _compile(
-        self, what: str, x: np.ndarray, out_shape: tuple[int, ...], options: dict[str, Any]
+        self, what: str, x: np.ndarray, out_shape: tuple[int, ...], options: dict[str, Any], alone: bool
     ) -> tuple[Any, Any, Any]:
         n = len(self.ranks)
         kinds = {"x": (1, *x.shape), "part": x.shape, "out": out_shape, "result": (1, *out_shape), "scalar": ()}
         text = _module(what, n, {name: tensor_of(shape, x.dtype) for name, shape in kinds.items()}, options)
         chosen = binding.replica_options([d.id for d in self._handles])
         try:
-            loaded = self._client.compile_and_load(text, self._list, chosen)
+            if alone:  # to wait for another thread of XLA's: 64 KB take 0.24 ms for 0.16, 256 KB 0.53 for 0.43
+                from .mlir import parse
+
+                chosen_thread = binding.ON_THIS_THREAD
+                loaded = self._client.compile_and_load(parse(text, what), self._list, chosen, chosen_thread)
+            else:
+                loaded = self._client.compile_and_load(text, self._list, chosen)
         except RuntimeError as error:
             raise compile_error(error, text, what) from None
         (handler,) = binding.result_handlers((aval_of((n, *out_shape), x.dtype),), self._sharding)

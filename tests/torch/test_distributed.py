@@ -51,6 +51,7 @@ def test_arrays_over_the_devices_of_two_processes():
     [
         ("algorithms.py", 2),
         ("placements.py", 2),
+        ("counts.py", 2),
         ("pipelines.py", 2),
         ("older_wrapper.py", 2),
         ("calls.py", 2),
@@ -289,3 +290,29 @@ def test_a_store_for_several_clients():
     assert server.get("a") == b"x" and [client.add("n", 1) for _ in range(3)] == [1, 2, 3]
     with pytest.raises(dist.DistStoreError, match="failed to connect"):
         dist.TCPStore("127.0.0.1", 1, timeout=0.1)
+
+
+@pytest.mark.usefixtures("alone")
+def test_distributed_tensors_without_data_lie_somewhere():
+    tensor, mesh = dist.tensor, dist.init_device_mesh("cpu", (1,))
+    with torch.device("meta"):
+        model = dist.fsdp.fully_shard(torch.nn.Linear(2, 3))
+    weight = model.weight
+    assert isinstance(weight, tensor.DTensor) and weight.is_meta and weight.placements == (tensor.Shard(0),)
+    assert weight.to_local().shape == (3, 2) and weight.to_local().is_meta
+    assert weight.redistribute(placements=[tensor.Replicate()]).placements == (tensor.Replicate(),)
+    assert isinstance(torch.zeros_like(weight), tensor.DTensor) and torch.zeros_like(weight).is_meta
+    with pytest.raises(NotImplementedError, match="no data"):
+        weight.tolist()
+    model.to_empty(device="cpu")
+    assert isinstance(model.weight, tensor.DTensor) and not model.weight.is_meta
+    given = tensor.distribute_tensor(torch.ones(3, 2), mesh, [tensor.Shard(0)])
+    model.load_state_dict({"weight": torch.nn.Parameter(given), "bias": torch.zeros_like(model.bias)}, assign=True)
+    assert model(torch.ones(1, 2)).tolist() == [[2.0, 2.0, 2.0]]  # computes with what took the parameters' places
+    for made, value in (
+        (torch.zeros_like(given), 0.0),
+        (torch.ones_like(given), 1.0),
+        (torch.full_like(given, 2), 2.0),
+    ):
+        assert made.placements == given.placements and made.full_tensor().tolist() == [[value] * 2] * 3
+    assert not isinstance(torch.zeros_like(torch.ones(2)), tensor.DTensor)

@@ -49,6 +49,7 @@ from .group import (
     _rank_not_in_group,
     destroy_process_group,
     get_backend,
+    get_default_backend_for_device,
     get_global_rank,
     get_group_rank,
     get_node_local_rank,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ... import _missing
 from ...operators.shape.joining import cat
 from ...tensors.base import Tensor
+from ..library import Library
 from .group import ProcessGroup, ReduceOp, get_rank, get_world_size, of_ranks
 from .nn import functional as F
 
@@ -118,5 +119,25 @@ def reduce_scatter_tensor_coalesced(inputs: list[Tensor], reduceOp: str, scatter
     """reduce_scatter_tensor of each tensor, along its dimension."""
     return [reduce_scatter_tensor(x, reduceOp, d, group) for x, d in zip(inputs, scatter_dim, strict=True)]
 
+
+# ---- as operators, which say the processes by their ranks -----------------------------------------
+
+_RANKED = "str tag, int[] ranks, int group_size) -> Tensor"
+_library = Library("c10d_functional", "DEF")
+_OPERATORS = {
+    "wait_tensor(Tensor self) -> Tensor": wait_tensor,
+    f"broadcast(Tensor self, int src, {_RANKED}": lambda x, src, tag, ranks, size: broadcast(x, src, ranks),
+    f"all_reduce(Tensor self, str reduceOp, {_RANKED}": lambda x, kind, tag, ranks, size: all_reduce(x, kind, ranks),
+    f"all_gather_into_tensor(Tensor shard, {_RANKED}": lambda x, tag, ranks, size: all_gather_tensor(x, 0, ranks),
+    f"reduce_scatter_tensor(Tensor input, str reduceOp, {_RANKED}": lambda x, kind, tag, ranks, size: (
+        reduce_scatter_tensor(x, kind, 0, ranks)
+    ),
+    f"all_to_all_single(Tensor input, SymInt[]? output_split_sizes, SymInt[]? input_split_sizes, {_RANKED}": (
+        lambda x, outs, ins, tag, ranks, size: all_to_all_single(x, outs, ins, ranks)
+    ),
+}
+for _schema, _function in _OPERATORS.items():
+    _library.define(_schema)
+    _library.impl(_schema.partition("(")[0], _function, "CompositeExplicitAutograd")
 
 __getattr__ = _missing.getter(__name__)

@@ -447,6 +447,18 @@ def get_backend(group=None) -> str:
     return (group or default()).backend
 
 
+def get_default_backend_for_device(device) -> str:
+    """The name of the backend for tensors on a device; ValueError for one that has none.
+
+    >>> torch.distributed.get_default_backend_for_device("cpu")
+    'gloo'
+    """
+    kind = (device if isinstance(device, str) else device.type).partition(":")[0]
+    if kind not in Backend.default_device_backend_map:
+        raise ValueError(f"Default backend not registered for device : {device}")
+    return Backend.default_device_backend_map[kind]
+
+
 def get_node_local_rank(fallback_rank=None) -> int:
     """$LOCAL_RANK, or the fallback.
 

@@ -341,6 +341,8 @@ def _filled_like(input, fill, dtype, device, requires_grad, memory_format) -> Te
     value = unspecified(d) if fill is None else fill
     made = filled(tuple(input.shape), value, d, input.device if device is None else device)
     made = with_strides(made, like_strides(input, memory_format))
+    if active.distributed is not None:
+        made = active.distributed.like(input, made)
     return batched_as(input, require_grad(made) if requires_grad else made)
 
 

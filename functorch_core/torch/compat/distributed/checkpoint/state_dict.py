@@ -92,7 +92,7 @@ def get_optimizer_state_dict(
     state: dict[str, Any] = {}
     groups: list[dict] = []
     for optimizer in _listed(optimizers):
-        _begin(optimizer)
+        _init_optim_state(optimizer)
         for group in optimizer.param_groups:
             if any(id(p) not in names for p in group["params"]):
                 raise RuntimeError(NOT_OURS)
@@ -120,7 +120,7 @@ def _listed(optimizers) -> list:
     return list(optimizers) if isinstance(optimizers, Iterable) else [optimizers]
 
 
-def _begin(optimizer):
+def _init_optim_state(optimizer):
     """Let an optimizer have its state: a step of no length with gradients of zero."""
     params = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
     if optimizer.state or any(p.grad is not None for p in params):
@@ -204,7 +204,7 @@ def set_optimizer_state_dict(
 def _by_number(model, optimizer, given: Mapping[str, Any], options: StateDictOptions) -> dict[str, Any]:
     """What load_state_dict of an optimizer takes, of a state by the names of parameters."""
     names = {id(p): _plain(name) for name, p in model.named_parameters()}
-    _begin(optimizer)
+    _init_optim_state(optimizer)
     read = _flat_reader(given) if options.flatten_optimizer_state_dict else _reader(given)
     state: dict[int, dict] = {}
     groups, number = [], 0

@@ -118,6 +118,11 @@ class _Group:
         for (module, name), tensor in zip(self.places, tensors):
             module._parameters[name] = tensor
 
+    def _follow(self):
+        """Take what the modules have in place of parameters that were exchanged (to_empty, assign=True)."""
+        if self.whole is None:
+            self.sharded = [module._parameters[name] for module, name in self.places]
+
     def gather(self) -> list[Tensor]:
         """The whole parameters, without history."""
         cast = self.policy.param_dtype
@@ -128,6 +133,7 @@ class _Group:
 
     def unshard(self):
         """Let the modules have whole parameters."""
+        self._follow()
         versions = [p._version for p in self.sharded]
         if self.sharded and (self.whole is None or versions != self.versions):
             found = _Whole.apply(self, *self.sharded)

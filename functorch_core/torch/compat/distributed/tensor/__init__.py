@@ -4,4 +4,4 @@ from .... import _missing
 from .api import DTensor, distribute_module, distribute_tensor, empty, full, ones, rand, randn, zeros
 from .placement_types import Partial, Placement, Replicate, Shard
 
-__getattr__ = _missing.getter(__name__, ("api", "experimental", "parallel", "placement_types"))
+__getattr__ = _missing.getter(__name__, ("api", "debug", "experimental", "parallel", "placement_types"))

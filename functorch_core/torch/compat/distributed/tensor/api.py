@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..... import xla
+from .....core.aval import Aval, aval
 from .....engine import to_numpy
 from .....engine.spmd import moved, sharding_of
-from .....engine.value import SHARDED, Value, from_numpy, from_sharded
+from .....engine.value import ABSENT, SHARDED, Value, absent, from_numpy, from_sharded
 from ....levels.function import Function
 from ....tensors.active import active
 from ....tensors.base import Tensor, add_members, from_array, new_tensor, wrap_dim
@@ -58,7 +59,19 @@ def is_distributed(x: Any) -> bool:
     if not isinstance(x, Tensor) or x._level is not None:
         return False
     value = x._read()
-    return value.__class__ is Value and value.recording is SHARDED
+    return value.__class__ is Value and (value.recording is SHARDED or _sharding_without_data(value) is not None)
+
+
+def _sharding_without_data(value: Value) -> xla.NamedSharding | None:
+    """How a value of the meta device will lie on a mesh, which it has in place of its data; None for others."""
+    data = getattr(value, "data", None) if value.recording is ABSENT else None
+    return data if isinstance(data, xla.NamedSharding) else None
+
+
+def _without_data(a: Aval, sharding: xla.NamedSharding) -> Value:
+    value = absent(a)
+    value.data = sharding
+    return value
 
 
 class _DTensorMeta(type):
@@ -220,7 +233,7 @@ def _check_even(shape: Sequence[int], sharding: xla.NamedSharding):
 
 def sharding_of_tensor(x: Tensor) -> xla.NamedSharding:
     """How a DTensor lies; TypeError for another tensor."""
-    found = sharding_of(x._read()) if is_distributed(x) else None
+    found = sharding_of(x._read()) or _sharding_without_data(x._read()) if is_distributed(x) else None
     if found is None:
         raise TypeError(f"a DTensor is needed, got {type(x).__name__}")
     return found
@@ -263,6 +276,11 @@ device_mesh = mesh_of_tensor
 def _distributed(value: Value) -> Tensor:
     active.distributed, active.rewrites = _hooks, True
     return new_tensor(value)
+
+
+def _laid_so(value: Value, sharding: xla.NamedSharding) -> Value:
+    """The value, lying as a sharding says; of one without data another that says so."""
+    return _without_data(value.aval, sharding) if value.recording is ABSENT else moved(value, sharding)
 
 
 def _array(x: Tensor) -> np.ndarray:
@@ -310,6 +328,9 @@ def _part(x: Tensor) -> Tensor:
     value = x._read()
     sharding, grid = sharding_of_tensor(x), sharding_of_tensor(x).mesh
     indices = list(sharding.indices(tuple(x.shape)))
+    if value.recording is ABSENT:
+        shape = [len(range(*i.indices(n))) for i, n in zip(indices[grid.here[0]], x.shape)] if grid.here else [0]
+        return new_tensor(absent(aval(tuple(shape), x._aval.dtype)))
     if len({str(indices[i]) for i in grid.here}) > 1:
         raise RuntimeError(SEVERAL.format(what="to_local", n=len(grid.here), mesh=_mesh_of_grid(grid)))
     if not grid.here:
@@ -355,7 +376,7 @@ class _Redistribute(Function):
         """The tensor, lying so."""
         ctx.before = sharding_of_tensor(x)
         _check_even(x.shape, sharding)
-        return _distributed(moved(x._read(), sharding))
+        return _distributed(_laid_so(x._read(), sharding))
 
     @staticmethod
     def backward(ctx, grad):
@@ -401,10 +422,10 @@ def distribute_tensor(
     _check_even(tensor.shape, sharding)
     whole = tensor.detach()
     group = mesh.whole_group() if mesh.get_coordinate() is not None else None
-    if src_data_rank is not None and group is not None and group.size() > 1:
+    if src_data_rank is not None and group is not None and group.size() > 1 and not whole.is_meta:
         whole = whole.clone()
         collectives.broadcast(whole, group.ranks[src_data_rank], group)
-    found = _distributed(moved(whole._read(), sharding))
+    found = _distributed(_laid_so(whole._read(), sharding))
     return found.requires_grad_() if tensor.requires_grad else found
 
 
@@ -574,7 +595,12 @@ class _Hooks:
             return value
         sharding = sharding_of_tensor(tensor)
         same = value.aval.shape == tuple(tensor.shape)
-        return moved(value, sharding if same else sharding.with_spec(xla.PartitionSpec()))
+        return _laid_so(value, sharding if same else sharding.with_spec(xla.PartitionSpec()))
+
+    @staticmethod
+    def like(tensor: Tensor, made: Tensor) -> Tensor:
+        """A new tensor, made like another, lying as that does."""
+        return new_tensor(_Hooks.beside(tensor, made._read())) if is_distributed(tensor) else made
 
     @staticmethod
     def written(tensor: Tensor, new: Tensor) -> Tensor:
