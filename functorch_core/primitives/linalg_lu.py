@@ -436,7 +436,7 @@ inv_p = Primitive(
     shape=lambda a, factors, permutation: a,
     reference=stacked(
         lambda a, factors, permutation: a,
-        lambda a, *lu: _solve_one(a, *lu, np.eye(len(a), dtype=a.dtype), transpose=False),
+        lambda a, lu, rows: _solve_one(a, lu, rows, np.eye(len(a), dtype=a.dtype), transpose=False),
     ),
     lower=unless_empty(
         lambda a, factors, permutation: a, lambda ctx, *operands: ctx.call(_inv_by_factors, *operands)[0]
