@@ -22,8 +22,8 @@ from ..ops.places import declared_in
 from ..ops.signature import Weak, fits
 from .array import Array, _new, wrap
 
-LIST_OPERAND = """{self} {symbol} {other!r:.60}: an operand is an array or a number, not a {kind}
-    Convert it first: x {symbol} fc.asarray({other!r:.60})."""
+LIST_OPERAND = """{call}: unsupported operand: arrays and numbers are operands, a {kind} is none
+    Convert it first: fc.asarray({other!r:.60})."""
 NOT_AN_OPERAND = """{name} takes arrays and numbers, got {kind}: {value!r:.60}
     Convert it first: fc.asarray(...)."""
 DOES_NOT_FIT = """{name}: the Python integer {value} does not fit {dtype}, the array's dtype.
@@ -275,9 +275,9 @@ def binary_operator(operation: Op, symbol: str, reflected: bool = False) -> Call
     def call(self, other):
         if not is_operand(other):
             if other.__class__ is list or other.__class__ is tuple:
-                raise TypeError(
-                    LIST_OPERAND.format(self=self.aval, symbol=symbol, other=other, kind=type(other).__name__)
-                )
+                parts = [f"{other!r:.60}", str(self.aval)] if reflected else [str(self.aval), f"{other!r:.60}"]
+                text = f" {symbol} ".join(parts)
+                raise TypeError(LIST_OPERAND.format(call=text, other=other, kind=type(other).__name__))
             return NotImplemented
         out = function(other, self) if reflected else function(self, other)
         if other.__class__ is Array and state.builder is None and not reflected:
