@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import enum
 import functools
 import inspect
 import io
@@ -192,7 +193,13 @@ def signature(thing: object) -> str:
         found = inspect.signature(thing)
     except (TypeError, ValueError):
         return "(...)"
-    plain = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+    parameters = list(found.parameters.values())
+    declared = _declared(thing) if {"args", "rest"} & set(found.parameters) else None
+    if declared is not None:
+        parameters = declared
+    elif _is_method(thing) and parameters[0].name in ("self", "tensor"):
+        parameters = parameters[1:]
+    plain = [p.replace(annotation=p.empty, default=_default(p)) for p in parameters]
     text = str(found.replace(parameters=plain, return_annotation=inspect.Signature.empty))
     if text == "(*args, **kwargs)":
         text = _told(thing) or text
@@ -201,6 +208,43 @@ def signature(thing: object) -> str:
     except SyntaxError:
         return "(...)"
     return " ".join(text.split())
+
+
+def _declared(thing: object) -> list[inspect.Parameter] | None:
+    """The parameters of the op that a function or a method of tensors hands its arguments to."""
+    op, name = torch_names.declaration(thing), getattr(thing, "__name__", "")
+    if op is None and _is_method(thing):
+        named = [getattr(torch, n, None) for n in (name, name.removesuffix("_"))]
+        op = next((x for x in named if isinstance(x, torch_names.OPS)), None)
+    if op is None or op is thing:
+        return None
+    parameters = [p for p in inspect.signature(op).parameters.values() if p.name != "out"]
+    if _is_method(thing) and parameters:
+        parameters.remove(next((p for p in parameters if p.name in ("input", "self")), parameters[0]))
+    return parameters
+
+
+def _is_method(thing: object) -> bool:
+    return vars(torch.Tensor).get(getattr(thing, "__name__", "")) is thing
+
+
+class _Text(str):
+    """What stands for a value in a signature."""
+
+    __repr__ = str.__str__
+
+
+def _default(parameter: inspect.Parameter) -> object:
+    """A default as it is written: of enumerations and functions their names, "..." of what has none."""
+    value = parameter.default
+    if value is parameter.empty:
+        return value
+    with contextlib.suppress(SyntaxError):
+        ast.parse(repr(value))
+        return value
+    if isinstance(value, enum.Enum):
+        return _Text(f"{type(value).__name__}.{value.name}")
+    return _Text(getattr(value, "__name__", "..."))
 
 
 def _told(thing: object) -> str:

@@ -12,10 +12,9 @@ import traceback
 class ProcessException(Exception):
     """A process ended badly.
 
-    >>> issubclass(torch.multiprocessing.ProcessRaisedException, torch.multiprocessing.ProcessException)
-    Traceback (most recent call last):
-        ...
-    AttributeError: module 'torch.multiprocessing' has no attribute 'ProcessException'
+    >>> from torch.multiprocessing.spawn import ProcessException
+    >>> issubclass(torch.multiprocessing.ProcessRaisedException, ProcessException)
+    True
     """
 
     def __init__(self, msg: str, error_index: int, pid: int):
@@ -37,10 +36,9 @@ class ProcessRaisedException(ProcessException):
 class ProcessExitedException(ProcessException):
     """A process exited with a code or by a signal.
 
-    >>> issubclass(torch.multiprocessing.ProcessExitedException, torch.multiprocessing.ProcessException)
-    Traceback (most recent call last):
-        ...
-    AttributeError: module 'torch.multiprocessing' has no attribute 'ProcessException'
+    >>> from torch.multiprocessing.spawn import ProcessException
+    >>> issubclass(torch.multiprocessing.ProcessExitedException, ProcessException)
+    True
     """
 
     def __init__(self, msg, error_index, error_pid, exit_code, signal_name=None):

@@ -716,6 +716,8 @@ def _default_cross_dim(x) -> int:
 
 def check_cross(a, b, dim: int):
     """RuntimeError unless both shapes have 3 along a dimension."""
+    if not a:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, len(a))
     if a[d] != 3 or b[d] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[d]} and {b[d]}")

@@ -204,6 +204,10 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad=0):
         raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
     if aval_of(bias).ndim != 1:
         raise RuntimeError("Bias must be 1-D")
+    if aval_of(input).shape[2] != aval_of(weight).shape[1]:
+        raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
+    if aval_of(bias).shape[0] != aval_of(weight).shape[2]:
+        raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
     out = p.conv(input, weight, padding=((pad, pad),), dims=((1, 2, 0), (2, 1, 0), (1, 2, 0)))
     return p.add(out, p.broadcast_in_dim(bias, shape=aval_of(out).shape, dims=(2,)))
 
