@@ -10,8 +10,9 @@ import functorch_core as fc
 REAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 2.0, -2.0, np.pi / 2, 1e30, -3.0])
 PARTS = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5]
 COMPLEX = np.array([complex(a, b) for a in PARTS for b in PARTS])
-UNARY = """abs acos acosh asin asinh atan atanh ceil conj cos cosh exp expm1 floor imag isfinite isinf isnan log log10 log1p
-    log2 logical_not negative positive real reciprocal round sign signbit sin sinh sqrt square tan tanh trunc""".split()
+UNARY = """abs acos acosh asin asinh atan atanh ceil conj cos cosh exp expm1 floor imag isfinite isinf isnan log log10
+    log1p log2 logical_not negative positive real reciprocal round sign signbit sin sinh sqrt square tan tanh
+    trunc""".split()
 BINARY = """add atan2 copysign divide equal floor_divide greater hypot logaddexp maximum minimum multiply nextafter pow
     remainder subtract""".split()
 # NumPy's own quotient of complex numbers gives NaN for 1 / 0; of real and compiled ones the sign of 0 is free.
