@@ -68,7 +68,6 @@ from functorch_core import (
     nan_to_num,
     newaxis,
     ones,
-    outer,
     pi,
     positive,
     pow,

@@ -64,6 +64,18 @@ def inner(a, b):
     return fc.tensordot(a, b, axes=((-1,), (-1,)))
 
 
+@function("a b")
+def outer(a, b):
+    """The products of all elements of a with all of b: a matrix, of arrays of any shape.
+
+    >>> import functorch_core.numpy as jnp
+    >>> jnp.outer(jnp.asarray([[1., 2.]]), jnp.asarray([1., 10.]))
+    Array([[ 1., 10.],
+           [ 2., 20.]], dtype=float32)
+    """
+    return fc.ravel(as_array(a))[:, None] * fc.ravel(as_array(b))
+
+
 @function("x1 x2")
 def matvec(x1, x2, /):
     """Matrices times vectors: the last two dimensions of x1, the last one of x2.
@@ -421,5 +433,5 @@ def array_equiv(a1, a2):
 
 __all__ = [
     "array_equiv", "convolve", "corrcoef", "correlate", "cov", "cross", "dot", "einsum", "einsum_path", "gradient",
-    "inner", "interp", "matmul", "matvec", "tensordot", "trapezoid", "vdot", "vecdot", "vecmat",
+    "inner", "interp", "matmul", "matvec", "outer", "tensordot", "trapezoid", "vdot", "vecdot", "vecmat",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 
@@ -233,7 +234,7 @@ def _rows_of(ar, axis):
     if axis is None:
         return fc.reshape(ar, (-1, 1)), ar.shape
     moved = fc.moveaxis(ar, axis, 0)
-    return fc.reshape(moved, (moved.shape[0], -1)), (moved.shape[0],)
+    return fc.reshape(moved, (moved.shape[0], math.prod(moved.shape[1:]))), (moved.shape[0],)
 
 
 def _restored(rows, ar, axis):
