@@ -420,6 +420,10 @@ def _inv_factored(a: Value, factors: Value, permutation: Value) -> Value:
     return bind(inv_p, a, factors, permutation)
 
 
+def _inv_one(a: np.ndarray, factors: np.ndarray, permutation: np.ndarray) -> np.ndarray:
+    return _solve_one(a, factors, permutation, np.eye(len(a), dtype=a.dtype), transpose=False)
+
+
 def _inv_by_factors(a: Value, factors: Value, permutation: Value) -> Value:
     return lu_solve(factors, permutation, identity(shape=a.shape, dtype=a.dtype))
 
@@ -434,10 +438,7 @@ inv_p = Primitive(
     "inv",
     traits=LINALG,
     shape=lambda a, factors, permutation: a,
-    reference=stacked(
-        lambda a, factors, permutation: a,
-        lambda a, lu, rows: _solve_one(a, lu, rows, np.eye(len(a), dtype=a.dtype), transpose=False),
-    ),
+    reference=stacked(lambda a, factors, permutation: a, _inv_one),
     lower=unless_empty(
         lambda a, factors, permutation: a, lambda ctx, *operands: ctx.call(_inv_by_factors, *operands)[0]
     ),

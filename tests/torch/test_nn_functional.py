@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from functorch_core import torch
+from functorch_core.torch.operators.nn import attention
 
 from .against_reference import assert_same, assert_same_error, pair
 
@@ -403,13 +404,17 @@ def test_attention(options):
     agree(lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, **options), q, k, v, scale=20)
 
 
-@pytest.mark.parametrize("queries, keys", [(64, 64), (65, 65), (300, 300), (300, 70), (70, 300), (260, 1), (0, 4)])
-def test_causal_attention_in_pieces(queries, keys):
+@pytest.mark.parametrize(
+    "queries, keys", [(64, 64), (65, 65), (129, 129), (300, 300), (300, 70), (150, 400), (260, 1), (0, 4)]
+)
+def test_causal_attention_in_pieces(queries, keys, monkeypatch):
+    monkeypatch.setattr(attention, "MANY_SCORES", 1)
     q, k, v = array(1, 2, queries, 8), array(1, 2, keys, 8, seed=1), array(1, 2, keys, 3, seed=2)
     agree(lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), q, k, v, scale=50)
 
 
-def test_causal_attention_does_not_see_what_comes_later():
+def test_causal_attention_does_not_see_what_comes_later(monkeypatch):
+    monkeypatch.setattr(attention, "MANY_SCORES", 1)
     x = torch.tensor(array(1, 1, 200, 4))
     later = x.clone()
     later[..., 130:, :] = math.nan

@@ -60,15 +60,18 @@ def _attention_weights(query, key, mask, is_causal: bool, factor: float, first: 
     return _softmax_or_zero(scores) if mask is not None else softmax(scores, (len(shape) - 1,))
 
 
-PIECES, ROWS = 4, 64  # of queries under a causal mask: at most so many, of so many rows at least
+# Of queries under a causal mask: pieces, rows of one at least. 64 heads of 256 x 32 with gradients: ms of the processor
+# 49 -> 26; 4 of 1024 x 32 40 -> 25 (with 8 pieces 21). It takes 1.3 s more to compile (busy), and is for many scores.
+PIECES, ROWS, MANY_SCORES = 4, 64, 1 << 22
 
 
 def _attended_causally(query, key, value, factor: float):
     """The queries in pieces, each with the keys up to its last one: of four, 5/8 of the scores are computed."""
-    ndim, length = aval_of(query).ndim, aval_of(query).shape[-2]
-    size = max(ROWS, -(-length // PIECES))
+    ndim, length = aval_of(query).ndim, max(aval_of(query).shape[-2], 1)
+    many = math.prod(aval_of(query).shape[:-1]) * aval_of(key).shape[-2] >= MANY_SCORES
+    size = max(ROWS, -(-length // PIECES)) if many else length
     found = []
-    for first in range(0, max(length, 1), size):
+    for first in range(0, length, size):
         rows = _rows(query, first, first + size)
         k, v = (_rows(x, 0, first + size) for x in (key, value))
         found.append(product(_attention_weights(rows, k, None, True, factor, first), v))
