@@ -57,7 +57,7 @@ EXTREME = REDUCTION.but(compile=60_000)  # with its way around NaN
 FEW, LARGE = 1 << 8, 1 << 14  # elements
 # Few elements of each reduction are a choice that is spelled out. us, and ms to compile with what follows: rows of
 # 1000 x 8 11.5 and 76, by integers 12.6 and 77; of 20000 x 4 54 and 65, by maximum and sums 170 and 140; of 5000 x 16
-# 112 and 100 for 114 and 193. Without XLA's fusion emitters, which fc.jit has, large ones take 1.3 to 2.3 times as long.
+# 112 and 100 for 114 and 193. Without XLA's fusion emitters (not in fc.jit) large ones take 1.3 to 2.3 times as long.
 SHORT = 16
 WINDOW = 32  # of a longer axis XLA reduces windows of so many elements first
 ORDERED_BITS = {np.dtype(f"float{n}"): np.dtype(f"int{n}") for n in (16, 32, 64)} | {dt.bfloat16: dt.int16}
