@@ -45,6 +45,7 @@ from .nested import (
     unpick,
 )
 from .scan_dots import Deferred, defer_dots
+from .scan_residuals import without_derived
 from .transpose import transpose, transpose_mixed
 
 WRONG_CARRY = "scan: the body returns another carry than it takes"
@@ -361,6 +362,7 @@ def _split_body(body: Graph, n_consts: int, n_carry: int, unknown: Mask) -> _Hal
     carry = fixpoint(lambda m: partial_eval(body, (*consts, *m, *xs)).out_unknown[:n_carry], carry)
     unknown = (*consts, *carry, *xs)
     split = partial_eval(body, unknown, (*carry, *(False,) * (len(body.outputs) - n_carry)))
+    split = without_derived(split, consts.count(False), consts.count(True))
     hoists, inner = _hoist(split, consts.count(False))
     loop_consts = len(inner.unknown.inputs) - carry.count(False) - xs.count(False)
     per_step = inner.out_unknown[split.known_outs :]
