@@ -31,7 +31,7 @@ class FileTimerRequest:
     def __eq__(self, other):
         return isinstance(other, FileTimerRequest) and self.__dict__ == other.__dict__
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def to_json(self) -> str:
         """The request as a line of the pipe."""
