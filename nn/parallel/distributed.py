@@ -75,6 +75,7 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
         self._averaging = False  # whether the backward pass that runs will end with it
         self._by_running = 0  # in `join`, what averages are divided by in place of all processes
         self._hook: tuple | None = None
+        self._after_averaging: Callable | None = None  # of an optimizer whose step is a part of the backward pass
         if process_group.size() > 1:
             if init_sync:
                 self._follow_first([*module.parameters(), *module.buffers()])
@@ -116,10 +117,16 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
             if missing:
                 raise RuntimeError(UNUSED.format(names=", ".join(missing)))
             self._average_of([p for _, p in named])
+            self._averaged()
             return
         used = np.asarray([p.grad is not None for _, p in named], np.uint8)
         anywhere = self.process_group.run("all_reduce", used, kind="max")
         self._average_of([p for (_, p), u in zip(named, anywhere) if u])
+        self._averaged()
+
+    def _averaged(self):
+        if self._after_averaging is not None:
+            self._after_averaging()
 
     def _average_of(self, parameters):
         """Average the gradients, all of one dtype in one message; zeros stand for those that a process has not."""

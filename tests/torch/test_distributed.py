@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from functorch_core import torch
+from functorch_core.torch.compat.distributed.group import free_port
 
 PROGRAMS = Path(__file__).parent / "several_processes"
 ROOT = Path(__file__).parents[2]
@@ -94,6 +95,36 @@ def test_a_failed_process_ends_the_others_and_all_start_again(tmp_path):
     assert "rank 0 from step 2" in done.stdout and "rank 1 from step 2" in done.stdout
     pids = [int(path.read_text()) for path in tmp_path.glob("pid-*")]
     assert len(pids) == 4 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+DIES = """
+import os, signal, threading, time, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+x, ticks = torch.ones(256), []
+for _ in range(6): dist.all_reduce(x)
+threading.Thread(target=lambda: [(time.sleep(0.01), ticks.append(1)) for _ in range(50)], daemon=True).start()
+if dist.get_rank() == 1: time.sleep(1)
+dist.all_reduce(x)
+assert dist.get_rank() == 1 or len(ticks) > 20  # who waits lets other threads run
+if dist.get_rank() == 1: os.kill(os.getpid(), signal.SIGKILL)
+try:
+    dist.all_reduce(x)
+except RuntimeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_who_waits_for_a_process_that_ended_is_told_which(tmp_path):
+    (tmp_path / "dies.py").write_text(DIES)
+    given = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+    command = [sys.executable, "-m", "functorch_core", str(tmp_path / "dies.py")]
+    other = subprocess.Popen(command, env={**given, "RANK": "1"}, cwd=ROOT)
+    said = subprocess.run(
+        command, env={**given, "RANK": "0"}, stdout=subprocess.PIPE, text=True, cwd=ROOT, timeout=120
+    ).stdout
+    assert other.wait(10) == -signal.SIGKILL
+    assert "all_reduce of process 0 with rank 1 failed after" in said and "it ended, lost the connection" in said
 
 
 @pytest.mark.slow

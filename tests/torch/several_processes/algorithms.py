@@ -1,6 +1,7 @@
 """What trains with collectives, each compared with the same computation in one process, in NumPy or by one."""
 
 import copy
+import warnings
 
 import numpy as np
 import torch
@@ -8,6 +9,8 @@ import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 import torch.distributed.nn.functional as differentiable
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from torch.distributed.algorithms.ddp_comm_hooks.ddp_zero_hook import hook_with_zero_step
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.distributed.algorithms.join import Join
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel as DDP
@@ -141,6 +144,26 @@ try:
     raise SystemExit("a state that is not there was given")
 except RuntimeError as error:
     assert f"consolidate_state_dict(to={rank})" in str(error)
+
+# ---- ZeRO whose step is a part of the backward pass
+wanted, net = model(), DDP(model())
+whole = torch.optim.AdamW(wanted.parameters(), lr=0.05)
+try:
+    hook_with_zero_step(allreduce_hook, net, zero)
+    raise SystemExit("an optimizer that would make its step twice was taken")
+except ValueError as error:
+    assert "overlap_with_ddp=True" in str(error)
+zero = ZeroRedundancyOptimizer(net.parameters(), torch.optim.AdamW, overlap_with_ddp=True, lr=0.05)
+net.register_comm_hook(None, hook_with_zero_step(allreduce_hook, net, zero))
+for _ in range(3):
+    gradients(wanted, batch), gradients(net, share)
+    whole.step()
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    assert zero.step() is None
+assert "should not be included in the training loop" in str(told[0].message)
+for a, b in zip(net.module.parameters(), wanted.parameters()):
+    close(a, b, "ZeRO in the backward pass")
 
 # ---- Join: rank r has 2 + r batches; what is averaged is divided by all processes
 counts = [2 + r for r in range(n)]

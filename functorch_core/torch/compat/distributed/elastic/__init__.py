@@ -2,4 +2,4 @@
 
 from .... import _missing
 
-__getattr__ = _missing.getter(__name__, ("agent", "events", "metrics", "multiprocessing", "rendezvous"))
+__getattr__ = _missing.getter(__name__, ("agent", "events", "metrics", "multiprocessing", "rendezvous", "timer"))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from .....core.warn import warn
 from .....optim import Optimizer
 from ....tape.modes import no_grad
 from ....tensors.base import Tensor
@@ -21,7 +22,7 @@ NOT_CONSOLIDATED = (
     "Optimizer state has not been consolidated on this rank. Please call `consolidate_state_dict(to={rank})` on all "
     "ranks beforehand if you meant to save the global state."
 )
-OVERLAP = "ZeroRedundancyOptimizer: overlap_with_ddp=True is not implemented; leave it out, or use fully_shard"
+STEP_OF_BACKWARD = "`step()` should not be included in the training loop when `overlap_with_ddp=True`"
 
 
 class _JoinHook(JoinHook):
@@ -30,7 +31,7 @@ class _JoinHook(JoinHook):
 
     def main_hook(self):
         """An update without further gradients."""
-        self.zero.step()
+        self.zero._step()
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
@@ -38,7 +39,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     The largest parameters are given out first, each to the process that has least. `defaults` go to the class.
     `state_dict` has the whole state after `consolidate_state_dict` on all processes, on the one that it went to.
-    `parameters_as_bucket_view` has no effect: what a process sends is one message in any case.
+    `parameters_as_bucket_view` has no effect: what a process sends is one message in any case. With `overlap_with_ddp`
+    steps are made at the end of backward passes, by `hook_with_zero_step`, and step() does nothing but warn.
 
     >>> from torch.distributed.optim import ZeroRedundancyOptimizer
     >>> model = nn.Linear(2, 1)
@@ -56,8 +58,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         overlap_with_ddp: bool = False,
         **defaults,
     ):
-        if overlap_with_ddp:
-            raise NotImplementedError(OVERLAP)
+        self._overlap_with_ddp = overlap_with_ddp
         self.process_group = process_group or default()
         self.rank, self.world_size = get_rank(self.process_group), get_world_size(self.process_group)
         self._optim_defaults, self._optim_constructor = defaults, optimizer_class
@@ -105,6 +106,16 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def step(self, closure: Callable | None = None, **kwargs):
         """Update this process's parameters, and take those of the others from them."""
+        if self._overlap_with_ddp:
+            warn(STEP_OF_BACKWARD)
+            return None
+        return self._step(closure, **kwargs)
+
+    def _step_of_backward(self):
+        with no_grad():
+            self._step()
+
+    def _step(self, closure: Callable | None = None, **kwargs):
         Join.notify_join_context(self)
         assert self.optim is not None
         for mine, group in zip(self.optim.param_groups, self.param_groups):

@@ -36,4 +36,4 @@ def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model, state=None):
     model.register_comm_hook(state, comm_hook_type.value.func)
 
 
-__getattr__ = _missing.getter(__name__, ("debugging_hooks", "default_hooks", "powerSGD_hook"))
+__getattr__ = _missing.getter(__name__, ("ddp_zero_hook", "debugging_hooks", "default_hooks", "powerSGD_hook"))
