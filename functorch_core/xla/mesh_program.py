@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import itertools
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -57,9 +57,9 @@ class MeshProgram:
         return self._loaded.hlo_modules()[0].to_string()
 
     @functools.cached_property
-    def collectives(self) -> Counter[str]:
+    def collectives(self) -> collections.Counter[str]:
         """How many collectives it has, by XLA's names; those in loops are counted once."""
-        return Counter(_COLLECTIVE.findall(self.hlo_text()))
+        return collections.Counter(_COLLECTIVE.findall(self.hlo_text()))
 
     def memory_stats(self) -> dict[str, int]:
         """The bytes that one device needs for a run: 'arguments', 'results', 'temporaries'."""
