@@ -194,3 +194,39 @@ def test_indices_seen_before_are_out_of_bounds_elsewhere():
         return found
 
     assert told(torch) == told(reference)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, x: x.sum(dim=1),
+        lambda t, x: t.sum(x, dim=1),
+        lambda t, x: x.softmax(dim=-1),
+        lambda t, x: t.cat([x, x], dim=1),
+        lambda t, x: x.sum(dim=0, keepdim=True),
+        lambda t, x: x.sum(keepdim=True, dim=0),
+        lambda t, x: t.argmax(x, dim=0),
+        lambda t, x: x.sort(dim=0)[0],
+        lambda t, x: t.cumsum(input=x, dim=1),
+    ],
+)
+def test_calls_by_name_go_the_same_way_again(call):
+    for n in (3, 4, 3, 4, 3):
+        x = np.random.default_rng(n).standard_normal((n, 2)).astype(np.float32)
+        for graph in (False, True):
+            ours, theirs = torch.tensor(x, requires_grad=graph), reference.tensor(x, requires_grad=graph)
+            found, expected = call(torch, ours), call(reference, theirs)
+            np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-6)
+            assert found.requires_grad == expected.requires_grad
+
+
+def test_a_wrong_name_is_an_error_after_right_ones():
+    x = torch.ones(2, 3)
+    for _ in range(3):
+        x.sum(dim=1)
+    with pytest.raises(TypeError):
+        x.sum(dimension=1)
+    with pytest.raises(IndexError):
+        x.sum(dim=5)
+    with pytest.raises(TypeError):
+        x.sum(1, dim=1)
