@@ -59,9 +59,12 @@ def path_of(op, args: Sequence, kwargs: dict) -> Path | None:
     if len(args) > op.n_positional or len(op.paths) >= PATTERNS:
         return None
     kinds = [_kind(slot, x.__class__) for slot, x in zip(op.slots, args)]
+    last = len(args) - 1  # operands are in the order of the signature
     for name, x in kwargs.items():
         i = op.index.get(name, 0)
-        kinds.append(_kind(None, x.__class__) if i >= len(args) and op.slots[i] is None else None)
+        in_order = i >= len(args) if op.slots[i] is None else i > last
+        kinds.append(_kind(op.slots[i], x.__class__) if in_order else None)
+        last = i if op.slots[i] is not None else last
     found = None
     if None not in kinds:
         by_kinds = "".join(kinds), *kwargs
