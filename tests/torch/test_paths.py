@@ -2,6 +2,7 @@
 
 import functools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import torch as reference
 
 from functorch_core import torch
 from functorch_core.torch.dispatch import paths
+
+NAMED = (Path(__file__).parent / "named_calls.txt").read_text().splitlines()
 
 TIMES = 3
 CALLS = {
@@ -194,3 +197,31 @@ def test_indices_seen_before_are_out_of_bounds_elsewhere():
         return found
 
     assert told(torch) == told(reference)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("call", NAMED)
+def test_calls_by_name_go_the_same_way_again(call, graph):
+    """Names in and out of order, of tensors and numbers; the first call is looked at, later ones are found."""
+    code, random = compile(call, call, "eval"), np.random.default_rng(0)
+    for rep in range(4):
+        arrays = [random.standard_normal((4, 4)).astype(np.float32) for _ in range(3)]
+        results = []
+        for t in (torch, reference):
+            x, y, z = [t.tensor(a, requires_grad=graph) for a in arrays]
+            results.append(eval(code, {"t": t, "F": t.nn.functional, "x": x, "y": y, "z": z, "rep": rep}))
+        found, expected = results
+        assert str(found.dtype) == str(expected.dtype) and found.requires_grad == expected.requires_grad
+        np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_wrong_name_is_an_error_after_right_ones():
+    x = torch.ones(2, 3)
+    for _ in range(3):
+        x.sum(dim=1)
+    with pytest.raises(TypeError):
+        x.sum(dimension=1)
+    with pytest.raises(IndexError):
+        x.sum(dim=5)
+    with pytest.raises(TypeError):
+        x.sum(1, dim=1)

@@ -82,10 +82,15 @@ def _looked_up(call: Callable, runs: Runs, own: Callable | None = None) -> Calla
     after_tensor = runs.after_tensor
 
     def method(self=NOT_GIVEN, x=NOT_GIVEN, y=NOT_GIVEN, z=NOT_GIVEN, /, *rest, **kwargs):
-        if active.plain and not kwargs:
+        if active.plain:
             made = None
             try:
-                if x is NOT_GIVEN:
+                if kwargs:
+                    if x is NOT_GIVEN and len(kwargs) == 1:
+                        made = runs.made_of_one(self, kwargs)
+                    elif runs.named:
+                        made = runs.made_by_name(given((self, x, y, z), rest), kwargs)
+                elif x is NOT_GIVEN:
                     run = runs.get(self.__class__)
                     if run is not None:
                         made = run(self)

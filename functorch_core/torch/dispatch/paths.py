@@ -59,9 +59,12 @@ def path_of(op, args: Sequence, kwargs: dict) -> Path | None:
     if len(args) > op.n_positional or len(op.paths) >= PATTERNS:
         return None
     kinds = [_kind(slot, x.__class__) for slot, x in zip(op.slots, args)]
+    last = len(args) - 1  # operands are in the order of the signature
     for name, x in kwargs.items():
         i = op.index.get(name, 0)
-        kinds.append(_kind(None, x.__class__) if i >= len(args) and op.slots[i] is None else None)
+        in_order = i >= len(args) if op.slots[i] is None else i > last
+        kinds.append(_kind(op.slots[i], x.__class__) if in_order else None)
+        last = i if op.slots[i] is not None else last
     found = None
     if None not in kinds:
         by_kinds = "".join(kinds), *kwargs
@@ -69,18 +72,22 @@ def path_of(op, args: Sequence, kwargs: dict) -> Path | None:
         if found is None:
             found = op.paths[by_kinds] = Path(by_kinds[0], op.finish)
     op.paths[pattern(args, kwargs)] = found
-    if found is not None and not kwargs:
+    if found is not None and kwargs:
+        op.runs.named[pattern(args, kwargs)] = found.run
+    elif found is not None:
         op.runs[classes_of(args)] = found.run
     return found
 
 
 class Runs(dict):
     """What `run` of which path calls without names go to: by the class of one argument or the classes of several.
-    `after_tensor`: the same of a Tensor and another, by the class of that (0.06 us less than by both)."""
+    `after_tensor`: the same of a Tensor and another, by the class of that (0.06 us less than by both). `named`: what
+    calls with names go to, by their pattern."""
 
     def __init__(self):
         super().__init__()
         self.after_tensor: dict[type, Callable] = {}
+        self.named: dict[tuple, Callable] = {}
 
     def __setitem__(self, classes: type | tuple[type, ...], run: Callable):
         super().__setitem__(classes, run)
@@ -90,6 +97,17 @@ class Runs(dict):
     def find(self, args: Sequence) -> Callable | None:
         """That of these arguments."""
         return self.get(args[0].__class__ if len(args) == 1 else classes_of(args))
+
+    def made_by_name(self, args: tuple, kwargs: dict) -> Any:
+        """The result of a call with names; None of one that is new."""
+        run = self.named.get(pattern(args, kwargs))
+        return None if run is None else run(*args, *kwargs.values())
+
+    def made_of_one(self, x, kwargs: dict) -> Any:
+        """The same of a call with one argument and one name, as sum(x, dim=1)."""
+        for name, value in kwargs.items():
+            run = self.named.get((x.__class__, name, value.__class__))
+            return None if run is None else run(x, value)
 
 
 class NotGiven:
@@ -112,10 +130,15 @@ class LookedUp:
     called: Callable  # what it does otherwise, of arguments and keywords
 
     def __call__(self, x=NOT_GIVEN, y=NOT_GIVEN, z=NOT_GIVEN, u=NOT_GIVEN, v=NOT_GIVEN, /, *rest, **kwargs):
-        if active.plain and not kwargs:
+        if active.plain:
             made = None
             try:
-                if y is NOT_GIVEN:
+                if kwargs:
+                    if y is NOT_GIVEN and len(kwargs) == 1:
+                        made = self.runs.made_of_one(x, kwargs)
+                    elif self.runs.named:
+                        made = self.runs.made_by_name(given((x, y, z, u, v), rest), kwargs)
+                elif y is NOT_GIVEN:
                     run = self.runs.get(x.__class__)
                     if run is not None:
                         made = run(x)
