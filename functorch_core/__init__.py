@@ -135,7 +135,7 @@ _ELSEWHERE = {"Shard": "sharding", **dict.fromkeys("Ref empty_ref free_ref freez
 _INSTEAD = {
     "pmap": "JAX calls it the old way: fc.shard_map(f, mesh=mesh, in_specs=fc.P('x'), out_specs=fc.P('x')).",
     "smap": "fc.shard_map(f, mesh=mesh, in_specs=fc.P('x'), out_specs=fc.P('x')) maps over several devices.",
-    "ad": "It says how a vjp writes cotangents into references; here it returns them: fc.vjp(f, x)[1](cotangent).",
+    "ad": "It says how a vjp writes cotangents into references; here it returns them: `fc.vjp(f, x)[1](cotangent)`.",
     "auto_pcast": "It is about types of explicit sharding over several devices; here all axes are automatic.",
     "remove_size_one_mesh_axis_from_type": "Types say nothing of meshes of several devices: all axes are automatic.",
     "key": "Keys are fc.random.key(seed).",

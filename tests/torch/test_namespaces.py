@@ -57,7 +57,7 @@ def test_version_of_nonsense_compares_as_text():
         "onnx.export",
         "nested.nested_tensor",
         "ao.quantization.quantize_dynamic",
-        "distributed.elastic.timer.expires",
+        "distributed.tensor.debug.visualize_sharding",
         "utils.cpp_extension.load",
         "package.PackageImporter",
         "hub.list",

@@ -124,7 +124,7 @@ def torch_cholesky(input, upper=False, *, out=None):
     """
     if not (input.dtype.is_floating_point or input.dtype.is_complex):
         require_inexact("torch.cholesky", input._read())
-    warn_once(OLD_CHOLESKY)
+    warn_once(OLD_CHOLESKY, key=f"cholesky {out is None}")  # as each of PyTorch's two functions
     return write_out("cholesky", out, cholesky(input, upper=upper))
 
 
@@ -395,7 +395,7 @@ def torch_qr(input, some=True, *, out=None):
     tensor([[1., 0.],
             [0., 1.]])
     """
-    warn_once(OLD_QR)
+    warn_once(OLD_QR, key=f"qr {out is None}")
     result = named.qr(*_qr(input, "reduced" if some else "complete"))
     return write_out("qr", out, result)
 

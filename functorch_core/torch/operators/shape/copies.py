@@ -314,7 +314,7 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
     if isinstance(dtype, str) and dtype.startswith("torch.cuda."):
         dtype = legacy_type_named(dtype) or dtype
     if isinstance(dtype, str):
-        named = {f"{scalar_name(d)}Tensor": _types.of_numpy(d) for d in dt.ALL}
+        named = {f"{scalar_name(d.numpy)}Tensor": d for d in _types.by_name.values()}
         found = named.get(dtype.rpartition(".")[2])
         if found is None:
             raise ValueError(f"invalid type: '{dtype}'")

@@ -125,7 +125,11 @@ class TimerServer(abc.ABC):
 
 
 class TimersByScope:
-    """The timers that are set: a part of servers."""
+    """The timers that are set: a part of servers.
+
+    >>> from torch.distributed.elastic.timer.api import TimersByScope
+    >>> TimersByScope().clear_timers({1})
+    """
 
     def __init__(self) -> None:
         self._timers: dict[tuple[Any, str], Any] = {}

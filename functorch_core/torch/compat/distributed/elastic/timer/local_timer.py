@@ -12,7 +12,13 @@ from .api import RequestQueue, TimerClient, TimerRequest, TimersByScope, TimerSe
 
 
 def ended(pid: int, by: int) -> bool:
-    """Send a process a signal; whether that was possible, or the process is gone."""
+    """Send a process a signal; whether that was possible, or the process is gone.
+
+    >>> import os
+    >>> from torch.distributed.elastic.timer.local_timer import ended
+    >>> ended(os.getpid(), 0)
+    True
+    """
     try:
         os.kill(pid, by)
     except ProcessLookupError:
