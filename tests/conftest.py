@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background of a script: `pytest &`
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests interrupt themselves, and processes they start
 
 
 @pytest.fixture(autouse=True)
