@@ -102,7 +102,7 @@ ROOMS = {
     "operators": "autograd.gradcheck=func.gradcheck random=random.seeds return_types",
     "compat": """_C _dynamo.test_case=_dynamo.case _inductor.test_case=private.inductor.case
         __config__ __future__ _dynamo _subclasses _tensor_str=tensor_str amp compiler
-        distributed distributions futures fx hub jit library masked monitor multiprocessing onnx overrides
+        distributed distributions futures fx hub jit library masked monitor multiprocessing nested onnx overrides
         profiler quasirandom serialization storage testing torch_version types utils version
         _library=library.custom_ops _ops=library.ops _utils=serialization.rebuilders
         classes=library.classes ops=library.ops
