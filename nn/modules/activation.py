@@ -8,6 +8,7 @@ from .. import functional as F
 from .. import init as initialise
 from ._described import Described
 from ._masks import canonical_mask
+from ._nested import attend_nested
 from .linear import NonDynamicallyQuantizableLinear, new_parameter
 from .module import Module
 
@@ -554,7 +555,11 @@ class MultiheadAttention(Module):
         is_causal=False,
     ):
         """Attend; key_padding_mask is (N, S), attn_mask (L, S) or (N * num_heads, L, S); True (or
-        what is added, -inf) keeps from attending."""
+        what is added, -inf) keeps from attending. Nested tensors are attended to example by example, without masks."""
+        if query.is_nested:
+            masks = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask}
+            options = {"need_weights": need_weights, "average_attn_weights": average_attn_weights}
+            return attend_nested(self, query, key, value, **masks, **options, is_causal=is_causal)
         key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
         attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
         swap = self.batch_first and query.dim() == 3

@@ -228,6 +228,35 @@ def test_attention_is_that_of_each_example(causal):
         assert mine.allclose(other, atol=1e-6)
 
 
+def test_attention_modules():
+    """In training and without gradients; PyTorch's have nested tensors of layout torch.strided without gradients."""
+    rows = [[[0.1 * (i + j) for j in range(8)] for i in range(n)] for n in (5, 3)]
+    for kind in ("MultiheadAttention", "TransformerEncoderLayer"):
+        found = []
+        for torch in (theirs, ours):
+            torch.manual_seed(0)
+            module = getattr(torch.nn, kind)(8, 2, batch_first=True).eval()
+            x = torch.nested.nested_tensor([torch.tensor(r).sin() for r in rows])
+            with torch.no_grad():
+                out = module(x, x, x) if kind == "MultiheadAttention" else (module(x), None)
+            found.append([[y.tolist() for y in out[0].unbind()], out[1] if out[1] is None else out[1].tolist()])
+        for mine, wanted in zip(found[1][0], found[0][0], strict=True):
+            assert ours.tensor(mine).allclose(ours.tensor(wanted), atol=1e-5)
+        if found[0][1] is not None:
+            assert ours.tensor(found[1][1]).allclose(ours.tensor(found[0][1]), atol=1e-5)
+        x = ours.nested.nested_tensor([ours.tensor(r) for r in rows], layout=ours.jagged)
+        given = (x, x, x) if kind == "MultiheadAttention" else (x,)
+        out = module(*given) if kind != "MultiheadAttention" else module(*given)[0]
+        assert out.requires_grad and out.shape == x.shape
+        for mine, example in zip(out.unbind(), x.unbind()):
+            alone = module(*[example[None]] * len(given))
+            assert mine.allclose((alone if kind != "MultiheadAttention" else alone[0])[0], atol=1e-5)
+    with pytest.raises(AssertionError, match="takes no masks"):
+        ours.nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x, attn_mask=ours.zeros(5, 5))
+    with pytest.raises(AssertionError, match="batch_first=True"):
+        ours.nn.MultiheadAttention(8, 2)(x, x, x)
+
+
 def test_copies_and_pickles():
     for layout in (ours.jagged, ours.strided):
         x = ours.nested.nested_tensor([ours.ones(2), ours.ones(3)], layout=layout, requires_grad=True)

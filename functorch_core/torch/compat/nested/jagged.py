@@ -89,6 +89,10 @@ def of_padded(x, ragged: Ragged, axis: int) -> NestedTensor:
     return NestedTensor.jagged(values.movedim(0, axis - 1), ragged, axis)
 
 
+def _of_padded(x: NestedTensor, dense) -> NestedTensor:
+    return of_padded(dense, x._ragged, x._axis)
+
+
 def _to_padded_tensor(_, x: NestedTensor, padding: float, output_size=None):
     found = padded(x, padding, None if output_size is None else output_size[x._axis])
     if output_size is not None:
@@ -384,6 +388,7 @@ TABLE: dict[str, Callable] = {
     **dict.fromkeys(("matmul", "bmm", "rmatmul"), _matmul),
     **dict.fromkeys(("layer_norm", "rms_norm"), _norm),
     "__getitem__": _getitem,
+    "_of_padded": _of_padded,
     "embedding": _embedding,
     "flatten": _flatten,
     "linear": _linear,

@@ -126,6 +126,11 @@ def _attention(func, query, key, value, attn_mask=None, *args, **kwargs):
     return joined([func(*qkv, None, *args, **kwargs) for qkv in examples])
 
 
+def _of_padded(x: NestedTensor, dense) -> NestedTensor:
+    """Of examples that differ along their first dimension alone."""
+    return joined([y[: shape[0]] for y, shape in zip(dense, x._shapes)])
+
+
 def _to_padded_tensor(_, x: NestedTensor, padding: float, output_size=None):
     longest = [len(x), *map(max, zip(*x._shapes))] if x._shapes else [0]
     size = list(longest if output_size is None else output_size)
@@ -148,6 +153,7 @@ TABLE: dict[str, Callable] = {
     **dict.fromkeys(("matmul", "bmm"), _matmul),
     **dict.fromkeys(("layer_norm", "linear", "rms_norm"), _of_examples),
     "__getitem__": _getitem,
+    "_of_padded": _of_padded,
     "embedding": _embedding,
     "permute": _permute,
     "scaled_dot_product_attention": _attention,

@@ -187,6 +187,11 @@ class NestedTensor(Tensor):
             return self.strided(packed, self._shapes)
         return self.jagged(packed, self._ragged, self._axis)
 
+    def _of_padded(self, x: Tensor) -> NestedTensor:
+        """A dense tensor of padded examples, nested as this one."""
+        with DisableTorchFunctionSubclass():
+            return self.tables[self.layout]["_of_padded"](self, x)
+
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         with DisableTorchFunctionSubclass():
