@@ -42,6 +42,8 @@ _get_activation_fn = _activation  # the name by which packages import it
 
 
 def _sequence_length(x, batch_first: bool) -> int:
+    if x.is_nested:  # each example has its own; they take no masks
+        return 0
     return x.shape[0] if x.dim() == 2 else x.shape[1 if batch_first else 0]
 
 

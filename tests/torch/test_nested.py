@@ -251,6 +251,11 @@ def test_attention_modules():
         for mine, example in zip(out.unbind(), x.unbind()):
             alone = module(*[example[None]] * len(given))
             assert mine.allclose((alone if kind != "MultiheadAttention" else alone[0])[0], atol=1e-5)
+    encoder = ours.nn.TransformerEncoder(module, 2)
+    for layout in (ours.strided, ours.jagged):
+        x = ours.nested.nested_tensor([ours.tensor(r) for r in rows], layout=layout)
+        for mine, example in zip(encoder(x).unbind(), x.unbind()):
+            assert mine.allclose(encoder(example[None])[0], atol=1e-5)
     with pytest.raises(AssertionError, match="takes no masks"):
         ours.nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x, attn_mask=ours.zeros(5, 5))
     with pytest.raises(AssertionError, match="batch_first=True"):
