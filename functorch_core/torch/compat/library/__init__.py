@@ -13,6 +13,7 @@ from ... import _missing
 from ..._missing import MESSAGE as _MESSAGE
 from . import custom_ops as _library
 from . import ops
+from .checks import opcheck
 from .schemas import infer
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "impl",
     "impl_abstract",
     "infer_schema",
+    "opcheck",
     "register_autocast",
     "register_autograd",
     "register_fake",

@@ -12,6 +12,7 @@ import functorch_core.torch as torch
 
 from ...tensors import pytree
 from ...tensors.active import active
+from .arguments import converted
 from .schemas import Schema
 
 operators: dict[tuple[str, str], Operator] = {}
@@ -50,7 +51,7 @@ class Operator:
     def __call__(self, *args, **kwargs):
         if active.observer is not None and active.observer.takes(self):
             return active.observer.call(self, args, kwargs)
-        args, kwargs = self.schema.bind(args, kwargs)
+        args, kwargs = converted(self.schema, *self.schema.bind(args, kwargs))
         for key in TRANSPARENT:
             if key in self.kernels:
                 return self.kernels[key](*args, **kwargs)
@@ -58,7 +59,9 @@ class Operator:
             return self.fake(*args, **kwargs)
         if self._is_plain(args, kwargs):
             with torch.no_grad():
-                return self.kernel()(*args, **kwargs)
+                found = self.kernel()(*args, **kwargs)
+                self._count_writes(args, kwargs)
+            return self._without_formula(found, args, kwargs) if self._writes() else found
         flat, spec = pytree.tree_flatten((args, kwargs))
         if self.function is None:
             self.function = _function_of(self)
@@ -66,11 +69,32 @@ class Operator:
 
     def _is_plain(self, args, kwargs) -> bool:
         """Whether nothing asks for a derivative or has a batch dimension."""
-        if any(a.is_write for a in self.schema.arguments):
+        if self._writes():
             return True
         tensors = _tensors((args, kwargs))
         wrapped = any(x._level is not None for x in tensors)
         return not wrapped and not (torch.is_grad_enabled() and any(x.requires_grad for x in tensors))
+
+    def _writes(self) -> bool:
+        return any(a.is_write for a in self.schema.arguments)
+
+    def _count_writes(self, args, kwargs):
+        """The versions of what it writes to: the kernel may have written by way of an array."""
+        values = {**dict(zip([a.name for a in self.schema.arguments if not a.keyword_only], args)), **kwargs}
+        for a in self.schema.arguments:
+            if a.is_write:
+                for x in _tensors(values.get(a.name)):
+                    torch.autograd.graph.increment_version(x)
+
+    def _without_formula(self, found, args, kwargs):
+        """The results of an operator that writes: it has no derivative, and a backward pass through them says so."""
+        leaves = [x for x in _tensors((args, kwargs)) if x.requires_grad]
+        results = _tensors(found)
+        if not (leaves and results and torch.is_grad_enabled()):
+            return found
+        return pytree.tree_map(
+            lambda x: _NoFormula.apply(self.name, [x], *leaves) if isinstance(x, torch.Tensor) else x, found
+        )
 
     def kernel(self) -> Callable:
         """What computes it; NotImplementedError if there is nothing."""
@@ -80,12 +104,26 @@ class Operator:
         raise NotImplementedError(NO_KERNEL.format(name=self.name))
 
 
+class _NoFormula(torch.autograd.Function):
+    """A result, whose gradient raises."""
+
+    @staticmethod
+    def forward(ctx, name, result, *leaves):
+        ctx.name = name
+        return result[0]
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        raise RuntimeError(NO_FORMULA.format(name=ctx.name))
+
+
 def _tensors(tree) -> list:
     return [x for x in pytree.tree_leaves(tree) if isinstance(x, torch.Tensor)]
 
 
 def find(qualname) -> Operator:
     """The operator 'ns::name', or of a CustomOpDef or overload; RuntimeError if there is none."""
+    qualname = getattr(qualname, "_qualified_op_name", qualname)  # of a packet of overloads
     qualname = getattr(qualname, "_qualname", None) or (
         qualname.name() if callable(getattr(qualname, "name", None)) else qualname
     )
