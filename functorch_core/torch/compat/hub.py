@@ -52,6 +52,45 @@ def set_dir(d):
     _dir = _os.path.expanduser(d)
 
 
+class _Bar:
+    """Where tqdm is not installed: counts without showing."""
+
+    def __init__(self, iterable=None, total=None, disable=False, **kwargs):
+        self.iterable, self.total, self.n = iterable, total, 0
+
+    def __iter__(self):
+        return iter(self.iterable)
+
+    def update(self, n: float = 1):
+        """Count."""
+        self.n += n
+
+    def set_description(self, *args, **kwargs):
+        """No effect."""
+
+    def close(self):
+        """No effect."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return None
+
+
+def _progress_bar() -> type:
+    try:
+        return importlib.import_module("tqdm").tqdm
+    except ImportError:
+        return _Bar
+
+
+def __getattr__(name: str):
+    if name == "tqdm":  # torchvision and others take it from here
+        return globals().setdefault("tqdm", _progress_bar())
+    raise AttributeError(f"module 'torch.hub' has no attribute {name!r}")
+
+
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True):
     """Copy what a file:// URL names; RuntimeError if its SHA256 does not begin with hash_prefix.
 

@@ -1,10 +1,14 @@
 """torch._C: the few names of PyTorch's C++ module that Python programs use."""
 
+from __future__ import annotations
+
+import contextlib as _contextlib
 import enum as _enum
 import importlib as _importlib
 import weakref as _weakref
 
 from ....core.warn import warn as _warn_with
+from ..._missing import MESSAGE as _MESSAGE
 from ..._missing import getter as _getter
 from ...dispatch.overrides import (
     DisableTorchFunction,
@@ -108,8 +112,8 @@ def _infer_size(a: Size, b: Size) -> Size:
 
 _KEYS = """Undefined Dense FPGA Vulkan Metal Quantized CustomRNGKeyId MkldnnCPU Sparse SparseCsr NestedTensor
     BackendSelect Python Fake FuncTorchDynamicLayerBackMode Functionalize Named Conjugate Negative ZeroTensor
-    ADInplaceOrView AutogradOther AutogradFunctionality AutogradNestedTensor Tracer AutocastCPU AutocastCUDA Batched
-    VmapMode FuncTorchGradWrapper FuncTorchVmapMode FuncTorchBatched FuncTorchDynamicLayerFrontMode
+    ADInplaceOrView AutogradOther AutogradFunctionality AutogradNestedTensor Tracer AutocastCPU AutocastCUDA AutocastXPU
+    Batched VmapMode FuncTorchGradWrapper FuncTorchVmapMode FuncTorchBatched FuncTorchDynamicLayerFrontMode
     PythonTLSSnapshot PreDispatch PythonDispatcher EndOfFunctionalityKeys CPU CUDA XLA Lazy IPU XPU HPU VE MPS MTIA
     Meta PrivateUse1 PrivateUse2 PrivateUse3 QuantizedCPU QuantizedCUDA SparseCPU SparseCUDA SparseCsrCPU
     SparseCsrCUDA NestedTensorCPU NestedTensorCUDA AutogradCPU AutogradCUDA AutogradXLA AutogradLazy AutogradMeta
@@ -118,6 +122,49 @@ _KEYS = """Undefined Dense FPGA Vulkan Metal Quantized CustomRNGKeyId MkldnnCPU 
     CompositeExplicitAutogradNonFunctional"""
 
 DispatchKey = _enum.IntEnum("DispatchKey", _KEYS.split(), module="torch._C", start=0)  # names: nothing is dispatched
+
+
+class DispatchKeySet:
+    """A set of dispatch keys.
+
+    >>> keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU) | torch._C.DispatchKeySet(torch._C.DispatchKey.Meta)
+    >>> keys.has(torch._C.DispatchKey.CPU), keys.has(torch._C.DispatchKey.CUDA)
+    (True, False)
+    """
+
+    __module__ = "torch._C"
+
+    def __init__(self, *keys: DispatchKey):
+        self._keys = frozenset(keys)
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys | other._keys)
+
+    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys & other._keys)
+
+    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys - other._keys)
+
+    def has(self, key: DispatchKey) -> bool:
+        """Whether a key is in it."""
+        return key in self._keys
+
+
+@_contextlib.contextmanager
+def _ExcludeDispatchKeyGuard(keys: DispatchKeySet):
+    """Switch autocast off inside; NotImplementedError for other keys, by which nothing is dispatched here."""
+    kinds = {f"Autocast{kind.upper()}": kind for kind in ("cpu", "cuda", "xpu")}
+    names = {key.name for key in keys._keys}
+    if names - kinds.keys():
+        raise NotImplementedError(
+            _MESSAGE.format(name=f"torch._C._ExcludeDispatchKeyGuard of {', '.join(sorted(names - kinds.keys()))}")
+        )
+    with _contextlib.ExitStack() as stack:
+        for name in names & {"AutocastCPU", "AutocastCUDA"}:
+            stack.enter_context(_importlib.import_module("functorch_core.torch").autocast(kinds[name], enabled=False))
+        yield
+
 
 _BACKENDS = """CudaDepthwise2d CudaDepthwise3d Cudnn CudnnTranspose Empty Miopen MiopenDepthwise MiopenTranspose Mkldnn
     MkldnnEmpty NnpackSpatial Overrideable Slow2d Slow3d SlowDilated2d SlowDilated3d SlowTranspose2d SlowTranspose3d

@@ -205,6 +205,9 @@ def script_if_tracing(fn):
     return fn
 
 
+_script_if_tracing = script_if_tracing
+
+
 def freeze(mod, preserved_attrs=None, optimize_numerics=True):
     """The module itself, which has to be in eval mode.
 

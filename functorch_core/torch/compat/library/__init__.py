@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib as _contextlib
 from collections.abc import Callable, Sequence
 
+from .... import torch as _torch
 from ... import _missing
 from ..._missing import MESSAGE as _MESSAGE
+from ...tensors import pytree as _pytree
 from . import custom_ops as _library
 from . import ops
 from .checks import opcheck
@@ -301,15 +303,35 @@ def register_vmap(op, func=None, /, *, lib=None):
 
 
 def register_autocast(op, device_type: str, cast_inputs, /, *, lib=None):
-    """NotImplementedError for the CPU; other devices are not there.
+    """Convert an operator's floating-point inputs to a dtype under autocast, and compute it without autocast.
 
-    >>> torch.library.register_autocast("aten::sin", "cpu", torch.bfloat16)
-    Traceback (most recent call last):
-    NotImplementedError: torch.library.register_autocast is not implemented ...
+    Args:
+        op: an operator of torch.library, or its name "namespace::name".
+        device_type: "cpu"; autocast of other devices has no effect on it.
+        cast_inputs: the dtype; tensors of float64 stay as they are.
+
+    >>> @torch.library.custom_op("doc_autocast::same", mutates_args=())
+    ... def same(x: torch.Tensor) -> torch.Tensor:
+    ...     return x.clone()
+    >>> registered = torch.library.register_autocast("doc_autocast::same", "cpu", torch.bfloat16)
+    >>> with torch.autocast("cpu"):
+    ...     same(torch.ones(2)).dtype
+    torch.bfloat16
     """
-    if device_type == "cpu":
-        raise NotImplementedError(_MESSAGE.format(name="torch.library.register_autocast"))
-    return _operator(op)
+    if device_type not in ("cpu", "cuda"):
+        raise ValueError(f"Unknown device type: {device_type}")
+    operator = _operator(op)
+
+    def cast(x):
+        is_cast = isinstance(x, _torch.Tensor) and x.is_floating_point() and x.dtype != _torch.float64
+        return x.to(cast_inputs) if is_cast else x
+
+    def kernel(*args, **kwargs):
+        with _torch.autocast(device_type, enabled=False):
+            return operator(*_pytree.tree_map(cast, args), **_pytree.tree_map(cast, kwargs))
+
+    operator.kernels[f"Autocast{device_type.upper()}"] = kernel
+    return operator
 
 
 def get_ctx():

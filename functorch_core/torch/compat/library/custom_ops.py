@@ -52,6 +52,8 @@ class Operator:
         if active.observer is not None and active.observer.takes(self):
             return active.observer.call(self, args, kwargs)
         args, kwargs = converted(self.schema, *self.schema.bind(args, kwargs))
+        if "AutocastCPU" in self.kernels and torch.is_autocast_enabled("cpu"):
+            return self.kernels["AutocastCPU"](*args, **kwargs)
         for key in TRANSPARENT:
             if key in self.kernels:
                 return self.kernels[key](*args, **kwargs)

@@ -7,8 +7,10 @@ arguments.
 
 from __future__ import annotations
 
+import importlib
 import types
 from collections.abc import Callable
+from pathlib import Path
 
 from ..._missing import MESSAGE, MissingAttribute
 from ...dispatch.op import TorchOp
@@ -20,14 +22,25 @@ from .overloads import schema_of
 loaded_libraries: set[str] = set()
 
 
+class LibraryError(NotImplementedError, OSError):
+    """A library of operators in C++ cannot be loaded; PyTorch raises OSError for one that is not made for it."""
+
+
 def load_library(path):
-    """NotImplementedError: libraries of operators are compiled for PyTorch.
+    """Define the operators of one of torchvision's libraries; LibraryError for others, which are compiled for PyTorch.
 
     >>> torch.ops.load_library("lib.so")
     Traceback (most recent call last):
-    NotImplementedError: torch.ops.load_library is not implemented ...
+    functorch_core.torch.compat.library.ops.LibraryError: torch.ops.load_library is not implemented ...
     """
-    raise NotImplementedError(
+    file = Path(path)
+    if file.parent.name == "torchvision":
+        torchvision = importlib.import_module(f"{__package__}.torchvision")
+        if file.stem in torchvision.LIBRARIES:
+            torchvision.define_operators(file.stem)
+            loaded_libraries.add(str(path))
+            return
+    raise LibraryError(
         MESSAGE.format(name="torch.ops.load_library") + ": operators in C++ "
         f"({path}) need PyTorch; write them in Python with torch.library"
     )

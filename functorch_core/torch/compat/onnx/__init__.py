@@ -38,3 +38,33 @@ def is_in_onnx_export() -> bool:
     False
     """
     return False
+
+
+_symbolic: dict[tuple[str, int], object] = {}  # what exporting would write operators with
+
+
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn, opset_version: int, custom_opset_version: int = 1):
+    """Keep a function that writes a custom operator in ONNX. Exporting itself is not there.
+
+    Args:
+        symbolic_name: the operator, "namespace::name".
+        symbolic_fn: the function, of a graph and the operator's arguments.
+        opset_version: the version of ONNX's operators that it is for.
+
+    >>> torch.onnx.register_custom_op_symbolic("mine::op", lambda g, x: x, 11)
+    >>> torch.onnx.unregister_custom_op_symbolic("mine::op", 11)
+    """
+    namespace, _, name = symbolic_name.partition("::")
+    if not namespace or not name:
+        raise ValueError(
+            f"Failed to register operator {symbolic_name}. The symbolic name must match the format 'domain::name'"
+        )
+    _symbolic[symbolic_name, opset_version] = symbolic_fn
+
+
+def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int):
+    """Forget what `register_custom_op_symbolic` keeps.
+
+    >>> torch.onnx.unregister_custom_op_symbolic("mine::nothing", 11)
+    """
+    _symbolic.pop((symbolic_name, opset_version), None)

@@ -2,3 +2,4 @@
 
 from ..hub import load_state_dict_from_url
 from ..hub import load_state_dict_from_url as load_url
+from ..hub import tqdm
