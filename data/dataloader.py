@@ -23,6 +23,7 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
+_worker_init_fn_t, _collate_fn_t = Callable[[int], None], Callable[[list], object]  # packages annotate with them
 
 PREFETCH_ALONE = (
     "prefetch_factor option could only be specified in multiprocessing."

@@ -104,7 +104,8 @@ ROOMS = {
         __config__ __future__ _dynamo _subclasses _tensor_str=tensor_str amp compiler
         distributed distributions futures fx hub jit library masked monitor multiprocessing nested onnx overrides
         profiler quasirandom serialization storage testing torch_version types utils version
-        _custom_ops=library _library=library.custom_ops _ops=library.ops _utils=serialization.rebuilders
+        distributed._tensor=distributed.tensor _custom_ops=library _library=library.custom_ops _ops=library.ops
+        _utils=serialization.rebuilders
         classes=library.classes ops=library.ops
         _VF=private.VF _export=private.export _functorch=private.functorch _inductor=private.inductor
         _logging=private.logging _prims_common=private.prims_common _refs=private.refs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as abc
 import copy
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...torch.tensors.types import float64
 
 NOT_COLLATABLE = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 default_collate_err_msg_format = NOT_COLLATABLE
+np_str_obj_array_pattern = re.compile(r"[SaUO]")  # dtypes of arrays that are no tensors; packages use it
 PLAIN = frozenset({Tensor, Parameter})
 HOST_SCALARS = frozenset(
     (

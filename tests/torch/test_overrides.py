@@ -370,3 +370,41 @@ def test_subclasses_are_printed_by_their_names():
         return [repr(y) for y in (*shown, *more, Weight(t.ones(2)))]
 
     assert program(torch) == program(library("theirs"))
+
+
+class Noted:
+    """Has a __dict__ of its own, as classes before Tensor have."""
+
+    def note(self, other):
+        self.__dict__.update({name: other.__dict__[name] for name in other.__dict__})
+
+
+def noted(torch):
+    """What a class with another before Tensor shows of its instances, and whether copying that changes them."""
+
+    class NotedTensor(Noted, torch.Tensor):
+        pass
+
+    class Further(NotedTensor):
+        pass
+
+    class NotedParameter(Noted, torch.nn.Parameter):
+        pass
+
+    found = []
+    for cls in (NotedTensor, Further):
+        x = torch.ones(2).as_subclass(cls)
+        x.label = "a"
+        mask = x == 0
+        mask.note(x)
+        found += [dict(x.__dict__), vars(mask), mask.dtype is torch.bool, mask.tolist(), type(mask).__name__]
+        x.__dict__ = {"other": 1}
+        found += [vars(x), (x + 1).tolist(), hasattr(x, "label")]
+    p = NotedParameter(torch.ones(2))
+    p.label = 1
+    return [*found, vars(p), p.requires_grad, p.tolist()]
+
+
+def test_a_class_before_tensor_does_not_show_what_a_tensor_is_made_of():
+    """Copying __dict__ from one instance to another gave it the other's numbers."""
+    assert noted(torch) == noted(pytest.importorskip("torch"))

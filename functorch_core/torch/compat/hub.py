@@ -87,7 +87,7 @@ def _progress_bar() -> type:
 
 def __getattr__(name: str):
     if name == "tqdm":  # torchvision and others take it from here
-        return globals().setdefault("tqdm", _progress_bar())
+        return _progress_bar()
     raise AttributeError(f"module 'torch.hub' has no attribute {name!r}")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from ...core.warn import warn
 from ..tensors import types as _types
 from ..tensors.active import active
-from ..tensors.base import Tensor
+from ..tensors.base import Tensor, show_users_dict
 from ..tensors.explain import explain
 from .op import registry
 from .parameter import Buffer, Parameter
@@ -107,6 +107,7 @@ class Overridden:
 
     def __init_subclass__(cls, **kwargs):
         super(Tensor, cls).__init_subclass__(**kwargs)
+        show_users_dict(cls)
         dispatch = vars(cls).get("__torch_dispatch__")
         if dispatch is _disabled_torch_dispatch_impl:
             cls.__torch_dispatch__ = None

@@ -148,6 +148,18 @@ class Tensor(_Instance):
         return self._view.cell.version - self._view.cell.unseen + self._view.earlier
 
 
+_UsersDict = type(  # before other bases of a tensor class: its `__dict__` has the user's attributes alone
+    "_UsersDict", (), {"__dict__": Tensor.__dict__["__dict__"], "__module__": __name__}
+)
+
+
+def show_users_dict(cls: type):
+    """Let instances of a class of tensors have Tensor's `__dict__`, though a base before Tensor has another."""
+    shown = next(vars(c)["__dict__"] for c in cls.__mro__ if "__dict__" in vars(c))
+    if shown is not Tensor.__dict__["__dict__"]:
+        cls.__bases__ = (_UsersDict, *cls.__bases__)
+
+
 def new_tensor(value: Value, edge: tuple | None = None) -> Tensor:
     """A tensor around a value."""
     tensor = _new(Tensor)

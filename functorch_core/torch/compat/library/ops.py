@@ -22,16 +22,20 @@ from .overloads import schema_of
 loaded_libraries: set[str] = set()
 
 
-class LibraryError(NotImplementedError, OSError):
+class _LibraryError(NotImplementedError, OSError):
     """A library of operators in C++ cannot be loaded; PyTorch raises OSError for one that is not made for it."""
 
 
+_LibraryError.__name__ = _LibraryError.__qualname__ = "NotImplementedError"  # for users it is one
+_LibraryError.__module__ = "builtins"
+
+
 def load_library(path):
-    """Define the operators of one of torchvision's libraries; LibraryError for others, which are compiled for PyTorch.
+    """Define the operators of one of torchvision's libraries; NotImplementedError for others, which are compiled for PyTorch.
 
     >>> torch.ops.load_library("lib.so")
     Traceback (most recent call last):
-    functorch_core.torch.compat.library.ops.LibraryError: torch.ops.load_library is not implemented ...
+    NotImplementedError: torch.ops.load_library is not implemented ...
     """
     file = Path(path)
     if file.parent.name == "torchvision":
@@ -40,7 +44,7 @@ def load_library(path):
             torchvision.define_operators(file.stem)
             loaded_libraries.add(str(path))
             return
-    raise LibraryError(
+    raise _LibraryError(
         MESSAGE.format(name="torch.ops.load_library") + ": operators in C++ "
         f"({path}) need PyTorch; write them in Python with torch.library"
     )

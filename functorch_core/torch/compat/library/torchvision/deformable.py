@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import functorch_core.torch as torch
 
 
@@ -63,6 +65,7 @@ def _between(images, y, x, height: int, width: int):
 
 ARGUMENTS = (
     "Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, "
-    "SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask"
+    "SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, "
+    "bool use_mask"
 )
-OPERATORS = {f"deform_conv2d({ARGUMENTS}) -> Tensor": deform_conv2d}
+OPERATORS: dict[str, Callable] = {f"deform_conv2d({ARGUMENTS}) -> Tensor": deform_conv2d}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +90,7 @@ def encode_jpeg(image, quality: int):
     return _encoded(image, "JPEG", quality=quality)
 
 
-OPERATORS = {
+OPERATORS: dict[str, Callable] = {
     "read_file(str filename) -> Tensor": read_file,
     "write_file(str filename, Tensor data) -> ()": write_file,
     "decode_image(Tensor data, int mode, bool apply_exif_orientation=False) -> Tensor": decode_image,

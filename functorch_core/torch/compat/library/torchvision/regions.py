@@ -6,6 +6,8 @@ region is two products of matrices, and its gradient follows from them. Boxes ha
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 import functorch_core.torch as torch
@@ -78,7 +80,7 @@ def _ranges(start: np.ndarray, length: np.ndarray, bins: int, last: int) -> tupl
     step = length / bins
     places = np.arange(bins + 1, dtype=step.dtype) * step[:, None]
     begin, end = np.floor(places[:, :-1]), np.ceil(places[:, 1:])
-    return tuple(np.clip(x + start[:, None], 0, last).astype(int) for x in (begin, end))  # type: ignore[return-value]
+    return tuple(np.clip(x + start[:, None], 0, last).astype(int) for x in (begin, end))
 
 
 def _rounded(x: np.ndarray) -> np.ndarray:
@@ -179,7 +181,7 @@ def roi_pool(input, rois, spatial_scale: float, pooled_height: int, pooled_width
 
 
 POOLED = "Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width"
-OPERATORS = {
+OPERATORS: dict[str, Callable] = {
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor": nms,
     f"roi_align({POOLED}, int sampling_ratio, bool aligned) -> Tensor": roi_align,
     f"roi_pool({POOLED}) -> (Tensor, Tensor)": roi_pool,
