@@ -31,7 +31,7 @@ _LibraryError.__module__ = "builtins"
 
 
 def load_library(path):
-    """Define the operators of one of torchvision's libraries; NotImplementedError for others, which are compiled for PyTorch.
+    """Define the operators of one of torchvision's libraries; NotImplementedError for others, made for PyTorch.
 
     >>> torch.ops.load_library("lib.so")
     Traceback (most recent call last):
