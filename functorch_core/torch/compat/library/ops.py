@@ -31,17 +31,18 @@ _LibraryError.__module__ = "builtins"
 
 
 def load_library(path):
-    """Define the operators of one of torchvision's libraries; NotImplementedError for others, made for PyTorch.
+    """Define the operators of a library of torchvision or torchaudio; NotImplementedError for others.
 
     >>> torch.ops.load_library("lib.so")
     Traceback (most recent call last):
     NotImplementedError: torch.ops.load_library is not implemented ...
     """
-    file = Path(path)
-    if file.parent.name == "torchvision":
-        torchvision = importlib.import_module(f"{__package__}.torchvision")
-        if file.stem in torchvision.LIBRARIES:
-            torchvision.define_operators(file.stem)
+    *folders, file = Path(path).parts
+    library = file.partition(".")[0]
+    for package in {"torchvision", "torchaudio"} & set(folders[-2:]):
+        module = importlib.import_module(f"{__package__}.{package}")
+        if library in module.LIBRARIES:
+            module.define_operators(library)
             loaded_libraries.add(str(path))
             return
     raise _LibraryError(
