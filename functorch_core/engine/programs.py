@@ -181,6 +181,8 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, s
             f"flush ({why}): {len(recording.sources) // 2} ops, {len(live)} live, sighting "
             f"{plan.sightings} of key {hash(key) & 0xFFFFFFFF:08x}"
         )
+    if plan.sightings >= plan.start and plan.program is plan.job is None:
+        _ask_again(plan, recording, live)
     if plan.program is None and tier != "fused" and plan.sightings < plan.threshold:
         if plan.sightings >= plan.start:
             _start_compiling(plan, recording, live, donated, device, why == READ)
@@ -274,14 +276,35 @@ def _poison(recording: Recording) -> None:
 def _new_plan(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Device, int], recording: Recording) -> Plan:
     units = [unit for unit, _ in recording.calls()]
     work = sum(u.cost.fused for u in units)
-    buffers, numbers = len(key[1]) + len(recording.inputs), len(recording.floats) + len(recording.ints)
-    when = threshold_of(units, buffers, numbers, spared(recording, key[1]))
-    plan = Plan(*when, work, len(units), _ends(recording))
+    plan = Plan(*_when(units, recording, key[1]), work, len(units), _ends(recording))
     count("plans")
     with _lock:
         plan = _plans.setdefault(key, plan)
         _forget_old_plans()
     return plan
+
+
+def _when(units: list[Unit], recording: Recording, live: tuple[int, ...], passing: int = 0) -> tuple[float, float]:
+    buffers, numbers = len(live) + len(recording.inputs), len(recording.floats) + len(recording.ints)
+    return threshold_of(units, buffers, numbers, spared(recording, live), passing)
+
+
+def _ask_again(plan: Plan, recording: Recording, live: tuple[int, ...]) -> None:
+    """Before it is compiled: put it off if too many of its inputs come from NumPy, each time other ones.
+
+    The recordings that make them may be compiled soon, so that it is asked again after as many sightings.
+    """
+    passing = _passing_arrays(recording.inputs)
+    start, threshold = _when([unit for unit, _ in recording.calls()], recording, live, passing) if passing else (1, 1)
+    if plan.sightings < start:
+        again = 2 * plan.sightings
+        plan.start, plan.threshold = (start, threshold) if start <= again else (again, again + 1)
+
+
+def _passing_arrays(inputs: list[Value]) -> int:
+    """How many inputs are host arrays that nobody else holds."""
+    counts = list(map(sys.getrefcount, inputs))  # + 1: input_slots
+    return sum([n == ALONE + 1 and isinstance(v.data, np.ndarray) for n, v in zip(counts, inputs, strict=True)])
 
 
 def _forget_old_plans() -> None:
@@ -319,9 +342,12 @@ def _ends(recording: Recording) -> list[Any]:
     return recording.sources[:2] + recording.sources[-2:]
 
 
-def threshold_of(units: list[Unit], buffers: int = 0, numbers: int = 0, in_place: float = 0.0) -> tuple[float, float]:
+def threshold_of(
+    units: list[Unit], buffers: int = 0, numbers: int = 0, in_place: float = 0.0, passing: int = 0
+) -> tuple[float, float]:
     """At which sightings a recording of these units, with so many inputs and results and packed numbers, starts to be
-    compiled and must be: infinite if it never pays. `in_place`: copies that the ops' time has and nobody makes.
+    compiled and must be: infinite if it never pays. `in_place`: copies that the ops' time has and nobody makes;
+    `passing`: the inputs that nobody else holds, and that are other ones at each sighting.
 
     The quicker a program is than its ops, the less of its price must have been lost: 1/16 of it where it
     takes a quarter of the time, 1/4 where it takes half. Where it takes more than half, the ops go on
@@ -329,7 +355,8 @@ def threshold_of(units: list[Unit], buffers: int = 0, numbers: int = 0, in_place
     """
     costs = [u.cost for u in units]
     reference = sum(c.reference for c in costs) - in_place
-    fused = sum(c.fused for c in costs) - COPIES * in_place + cost.EXECUTE + cost.BUFFER * buffers
+    fused = sum(c.fused for c in costs) - COPIES * in_place + cost.EXECUTE
+    fused += cost.BUFFER * buffers + cost.PASSING * passing
     if reference <= fused:
         return math.inf, math.inf
     if reference == math.inf:
