@@ -50,7 +50,7 @@ DIRECT = 0.4  # compiled at once if programs for its ops would cost this much of
 COPIES = 0.2  # of the time of a copy by NumPy, what a program takes for it; see Traits.compiled
 FAMILIAR = 4  # from this sighting on, what NumPy computes is one function (0.1 ms an op to make: long ones later)
 LEFT = 1 << 26  # bytes of results that ops run one by one leave in the heap, in blocks that do not suit their program
-SOON, MAX_SOON = 200, 6  # what would be compiled within 200 sightings is at the sixth: in a loop's first ten steps
+SOON, MAX_SOON = 275, 6  # what would be compiled within 275 sightings is at the sixth: in a loop's first ten steps
 
 
 class Plan:
