@@ -219,3 +219,23 @@ def test_a_program_whose_inputs_come_from_numpy_each_time_is_put_off(read, monke
         wanted = np.sin(wanted)
     assert [turn() for _ in range(12)] == pytest.approx([wanted.sum()] * 12, abs=1e-4)
     assert (engine.stats()["fused_runs"] > before) != read
+
+
+def test_what_comes_once_an_epoch_is_compiled_later():
+    def fused_runs(x):
+        before = engine.stats()["fused_runs"]
+        for _ in range(20):
+            x = fc.sin(x) * 1.5
+        assert math.isfinite(float(x[-1]))
+        return engine.stats()["fused_runs"] - before
+
+    batch, last, alone = (fc.asarray(np.linspace(0, 1, n, dtype=np.float32)) for n in (20_011, 9_001, 9_003))
+    for _ in range(8):
+        found = [fused_runs(batch) for _ in range(40)] + [fused_runs(last)]
+    assert found[-2:] == [1, 0]  # the batch is computed by a program
+    assert [fused_runs(alone) for _ in range(8)][-1] == 1  # as the last one would be, were it not for the batches
+
+
+def test_of_what_is_rare_more_must_have_been_lost():
+    units = [unit_of(20, 9_001)] * 20
+    assert threshold_of(units)[1] == MAX_SOON < threshold_of(units, rare=True)[1]
