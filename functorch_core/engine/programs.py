@@ -189,7 +189,7 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, s
             f"flush ({why}): {len(recording.sources) // 2} ops, {len(live)} live, sighting "
             f"{plan.sightings} of key {hash(key) & 0xFFFFFFFF:08x}"
         )
-    if plan.sightings >= plan.start and plan.program is plan.job is None:
+    if plan.program is None and plan.job is None and plan.sightings >= plan.start:
         _ask_again(plan, recording, live)
     if plan.program is None and tier != "fused" and plan.sightings < plan.threshold:
         if plan.sightings >= plan.start:
