@@ -50,7 +50,8 @@ DIRECT = 0.4  # compiled at once if programs for its ops would cost this much of
 COPIES = 0.2  # of the time of a copy by NumPy, what a program takes for it; see Traits.compiled
 FAMILIAR = 4  # from this sighting on, what NumPy computes is one function (0.1 ms an op to make: long ones later)
 LEFT = 1 << 26  # bytes of results that ops run one by one leave in the heap, in blocks that do not suit their program
-SOON, MAX_SOON = 200, 6  # what would be compiled within 200 sightings is at the sixth: in a loop's first ten steps
+RARE, SMALL_PART = 1 / 16, 0.2  # of the recordings, and of their work, since a key was first seen
+SOON, MAX_SOON = 275, 6  # what would be compiled within 275 sightings is at the sixth: in a loop's first ten steps
 
 
 class Plan:
@@ -60,6 +61,8 @@ class Plan:
     __slots__ = (
         "sightings",
         "work",
+        "reference",
+        "began",
         "ops",
         "start",
         "threshold",
@@ -72,9 +75,11 @@ class Plan:
         "lines",
     )
 
-    def __init__(self, start: float, threshold: float, work: float, ops: int, lines: list[Any]) -> None:
-        self.sightings, self.start, self.threshold, self.ops = 0, start, threshold, ops
-        self.work = work  # microseconds that its program takes, estimated
+    def __init__(self, start: float, threshold: float, units: list[Unit], lines: list[Any]) -> None:
+        self.sightings, self.start, self.threshold, self.ops = 0, start, threshold, len(units)
+        self.work = sum(u.cost.fused for u in units)  # microseconds that its program takes, estimated
+        self.reference = sum(u.cost.reference for u in units if u.cost.reference < math.inf)  # and its ops, one by one
+        self.began = tuple(_done)
         self.schedule: Schedule | None = None  # how to compute it op by op
         self.on_host: Reference | None = None  # the same as one function of NumPy's
         self.program: AnyProgram | None = None
@@ -87,6 +92,7 @@ class Plan:
 _plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
 _lock = threading.Lock()
 _one_by_one = threading.Lock()  # compilations in the background
+_done = [0, 0.0]  # how many recordings were computed, and the microseconds of all, estimated
 _ended = False
 
 
@@ -176,11 +182,15 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, s
     else:
         _plans.move_to_end(key)
     plan.sightings += 1
+    _done[0] += 1
+    _done[1] += plan.reference if plan.program is None else plan.work
     if settings.log:
         log(
             f"flush ({why}): {len(recording.sources) // 2} ops, {len(live)} live, sighting "
             f"{plan.sightings} of key {hash(key) & 0xFFFFFFFF:08x}"
         )
+    if plan.program is None and plan.job is None and plan.sightings >= plan.start:
+        _ask_again(plan, recording, live)
     if plan.program is None and tier != "fused" and plan.sightings < plan.threshold:
         if plan.sightings >= plan.start:
             _start_compiling(plan, recording, live, donated, device, why == READ)
@@ -273,15 +283,42 @@ def _poison(recording: Recording) -> None:
 
 def _new_plan(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Device, int], recording: Recording) -> Plan:
     units = [unit for unit, _ in recording.calls()]
-    work = sum(u.cost.fused for u in units)
-    buffers, numbers = len(key[1]) + len(recording.inputs), len(recording.floats) + len(recording.ints)
-    when = threshold_of(units, buffers, numbers, spared(recording, key[1]))
-    plan = Plan(*when, work, len(units), _ends(recording))
+    plan = Plan(*_when(units, recording, key[1]), units, _ends(recording))
     count("plans")
     with _lock:
         plan = _plans.setdefault(key, plan)
         _forget_old_plans()
     return plan
+
+
+def _when(
+    units: list[Unit], recording: Recording, live: tuple[int, ...], passing: int = 0, rare: bool = False
+) -> tuple[float, float]:
+    buffers, numbers = len(live) + len(recording.inputs), len(recording.floats) + len(recording.ints)
+    return threshold_of(units, buffers, numbers, spared(recording, live), passing, rare)
+
+
+def _ask_again(plan: Plan, recording: Recording, live: tuple[int, ...]) -> None:
+    """Before it is compiled: put it off if too many of its inputs come from NumPy, each time other ones, or if it is
+    rare (the last batch of an epoch).
+
+    What makes the inputs may be compiled soon, so that it is asked again after as many sightings.
+    """
+    passing = _passing_arrays(recording.inputs)
+    others, work = _done[0] - plan.began[0], _done[1] - plan.began[1]
+    rare = plan.sightings < RARE * others and plan.sightings * plan.reference < SMALL_PART * work
+    if not (passing or rare):
+        return
+    start, threshold = _when([unit for unit, _ in recording.calls()], recording, live, passing, rare)
+    if plan.sightings < start:
+        again = 2 * plan.sightings
+        plan.start, plan.threshold = (start, threshold) if start <= again else (again, again + 1)
+
+
+def _passing_arrays(inputs: list[Value]) -> int:
+    """How many inputs are host arrays that nobody else holds."""
+    counts = list(map(sys.getrefcount, inputs))  # + 1: input_slots
+    return sum([n == ALONE + 1 and isinstance(v.data, np.ndarray) for n, v in zip(counts, inputs, strict=True)])
 
 
 def _forget_old_plans() -> None:
@@ -319,17 +356,22 @@ def _ends(recording: Recording) -> list[Any]:
     return recording.sources[:2] + recording.sources[-2:]
 
 
-def threshold_of(units: list[Unit], buffers: int = 0, numbers: int = 0, in_place: float = 0.0) -> tuple[float, float]:
+def threshold_of(
+    units: list[Unit], buffers: int = 0, numbers: int = 0, in_place: float = 0.0, passing: int = 0, rare: bool = False
+) -> tuple[float, float]:
     """At which sightings a recording of these units, with so many inputs and results and packed numbers, starts to be
-    compiled and must be: infinite if it never pays. `in_place`: copies that the ops' time has and nobody makes.
+    compiled and must be: infinite if it never pays. `in_place`: copies that the ops' time has and nobody makes;
+    `passing`: the inputs that nobody else holds, and that are other ones at each sighting.
 
     The quicker a program is than its ops, the less of its price must have been lost: 1/16 of it where it
     takes a quarter of the time, 1/4 where it takes half. Where it takes more than half, the ops go on
-    beside the compiler, for as many sightings as take twice as long; elsewhere the last one waits.
+    beside the compiler, for as many sightings as take twice as long; elsewhere the last one waits. Of what is `rare`
+    more must have been lost: 1/4 of the price where it takes a quarter of the time.
     """
     costs = [u.cost for u in units]
     reference = sum(c.reference for c in costs) - in_place
-    fused = sum(c.fused for c in costs) - COPIES * in_place + cost.EXECUTE + cost.BUFFER * buffers
+    fused = sum(c.fused for c in costs) - COPIES * in_place + cost.EXECUTE
+    fused += cost.BUFFER * buffers + cost.PASSING * passing
     if reference <= fused:
         return math.inf, math.inf
     if reference == math.inf:
@@ -338,8 +380,8 @@ def threshold_of(units: list[Unit], buffers: int = 0, numbers: int = 0, in_place
     if _cold_compilation(units) > DIRECT * price:
         return 1.0, 1.0
     gain, beside = reference / fused, 2 * price / reference
-    needed = price / ((reference - fused) * gain**2)
-    if needed <= SOON:
+    needed = price / ((reference - fused) * (gain if rare else gain**2))
+    if needed <= SOON and not rare:
         needed = min(max(2.0, needed), MAX_SOON)
         return needed - 1, needed
     return (needed, needed + beside) if gain < 2 else (max(needed / 2, needed - beside), needed)

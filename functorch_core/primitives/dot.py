@@ -352,6 +352,9 @@ def sum_of_dots(x: Value, y: Value, *weights: Value, batch: tuple[Ints, ...], di
 
 
 INTEGERS = 30.0  # a product of integers, which BLAS does not know, takes as long as so many
+VECTOR = (
+    10_000.0  # microseconds: what a matrix by a vector takes to compile, as XLA writes out its loops (matrices: 2,000)
+)
 
 
 def _products(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
@@ -360,9 +363,17 @@ def _products(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping
     return products * (1 if operands[0].dtype.kind in "fcV" else INTEGERS)
 
 
+def _compilation(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    rows, columns = (
+        math.prod([x.shape[d] for d in free_dims(x.ndim, of, at)])
+        for x, of, at in zip(operands, params["contract"], params["batch"], strict=True)
+    )
+    return VECTOR if rows == 1 or columns == 1 else 0.0
+
+
 dot_general_p = Primitive(
     "dot_general",
-    traits=Traits(family="dot", numpy=0.02, work=_products, expensive=True, conjugates=True),
+    traits=Traits(family="dot", numpy=0.02, work=_products, compile=_compilation, expensive=True, conjugates=True),
     shape=_dot_shape,
     reference=_dot_reference,
     lower=_dot_lower,

@@ -291,7 +291,7 @@ def _lu_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvps:
 
 lu_p = Primitive(
     "lu",
-    traits=LINALG.but(numpy=0.19),
+    traits=LINALG.but(numpy=0.19, compiled=0.4),  # NumPy has none of its own
     multiple=True,
     shape=_lu_shape,
     reference=stacked(_lu_shape, _lu_one),

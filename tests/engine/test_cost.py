@@ -113,7 +113,7 @@ def test_what_is_hardly_quicker_is_compiled_late_and_beside_the_program():
 
 
 def test_an_op_again_costs_less_to_compile_than_another():
-    assert price_of([unit_of(5, 10)] * 9) < 0.4 * price_of([unit_of(5, 10) for _ in range(9)])
+    assert price_of([unit_of(5, 10)] * 9) < 0.65 * price_of([unit_of(5, 10) for _ in range(9)])
 
 
 def test_a_compiled_program_is_reached_within_ten_sightings():
@@ -171,3 +171,71 @@ def test_writes_in_place_are_not_compiled_for_copies_that_nobody_makes():
     with engine.fail_on_recompile():  # the third sighting of the key that recurs
         found = [written(1024, 300).double().sum().item() for _ in range(5)]
     assert found == [1024 * 1024 - 300 + sum(range(300))] * 5
+
+
+def test_a_matrix_by_a_vector_takes_longer_to_compile_than_one_by_a_matrix():
+    """XLA writes out the loops of the first (12 ms), and calls a library for the second (2 ms)."""
+
+    def compilation(*shapes) -> float:
+        return estimate(lambda x, y: p.dot_general(x, y, contract=((1,), (0,))), *((s, F32) for s in shapes)).compile
+
+    assert compilation((64, 64), (64,)) == compilation((1, 64), (64, 64)) > 5 * compilation((64, 64), (64, 64))
+
+
+def of_svd(*shape: int) -> cost.Cost:
+    return estimate(lambda x: p.svd(x)[1], (shape, F32))
+
+
+def test_a_decomposition_costs_by_the_smaller_side_of_its_matrix_and_as_much_in_a_program():
+    long, wide = of_svd(7, 343), of_svd(343, 7)
+    assert long.reference == wide.reference < 500  # measured: 49 and 25 us
+    assert long.fused > 0.8 * long.reference
+
+
+def test_programs_that_take_over_what_numpy_made_must_save_more():
+    units = [unit_of(1, 10) for _ in range(100)]
+    needed = [threshold_of(units, buffers=20, passing=n)[1] for n in (0, 10, 30)]
+    assert needed == sorted(set(needed))
+    assert threshold_of(units, buffers=20, passing=100) == (math.inf, math.inf)
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_a_program_whose_inputs_come_from_numpy_each_time_is_put_off(read, monkeypatch):
+    monkeypatch.setattr(cost, "PASSING", 100.0)
+    weights = [fc.asarray(np.linspace(0, i, 4000, dtype=np.float32)) for i in range(60)]
+
+    def turn():
+        values = [w * 2.0 for w in weights]
+        if read:  # each is computed, and is an input of what follows
+            assert [float(v[-1]) for v in values] == [2.0 * i for i in range(60)]
+        for _ in range(6):
+            values = [fc.sin(v) for v in values]
+        total = sum(values)
+        del values
+        return float(total[-1])
+
+    before, wanted = engine.stats()["fused_runs"], np.arange(60) * 2.0
+    for _ in range(6):
+        wanted = np.sin(wanted)
+    assert [turn() for _ in range(12)] == pytest.approx([wanted.sum()] * 12, abs=1e-4)
+    assert (engine.stats()["fused_runs"] > before) != read
+
+
+def test_what_comes_once_an_epoch_is_compiled_later():
+    def fused_runs(x):
+        before = engine.stats()["fused_runs"]
+        for _ in range(20):
+            x = fc.sin(x) * 1.5
+        assert math.isfinite(float(x[-1]))
+        return engine.stats()["fused_runs"] - before
+
+    batch, last, alone = (fc.asarray(np.linspace(0, 1, n, dtype=np.float32)) for n in (20_011, 9_001, 9_003))
+    for _ in range(8):
+        found = [fused_runs(batch) for _ in range(40)] + [fused_runs(last)]
+    assert found[-2:] == [1, 0]  # the batch is computed by a program
+    assert [fused_runs(alone) for _ in range(8)][-1] == 1  # as the last one would be, were it not for the batches
+
+
+def test_of_what_is_rare_more_must_have_been_lost():
+    units = [unit_of(20, 9_001)] * 20
+    assert threshold_of(units)[1] == MAX_SOON < threshold_of(units, rare=True)[1]
