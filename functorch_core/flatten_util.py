@@ -38,8 +38,9 @@ def ravel_pytree(pytree):
 
     def unravel(vector):
         """The pytree of a vector."""
-        if vector.shape != (edges[-1],) or (vector.dtype != dtype and len(set(dtypes)) == 1):
-            raise TypeError(WRONG_SIZE.format(found=vector.aval, wanted=f"{dtype.name}[{edges[-1]}]"))
+        if vector.shape != (edges[-1],) or vector.dtype != dtype:
+            kind = ValueError if vector.dtype == dtype else TypeError
+            raise kind(WRONG_SIZE.format(found=vector.aval, wanted=f"{dtype.name}[{edges[-1]}]"))
         parts = [vector[i:j] for i, j in zip([0, *edges], edges)]
         shaped = [fc.reshape(part, shape) for part, shape in zip(parts, shapes)]
         return structure.unflatten([_converted(x, d) for x, d in zip(shaped, dtypes)])

@@ -255,6 +255,8 @@ def switch(index, branches: Sequence[Callable], *operands, operand=NO_OPERAND):
     Array(-3., dtype=float32)
     """
     operands = _operands("switch", operands, operand)
+    if not branches:
+        raise ValueError("switch takes one branch or more, got none")
     if stepwise():
         return branches[min(max(operator.index(index), 0), len(branches) - 1)](*operands)
     index = as_value(index)

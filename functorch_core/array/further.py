@@ -11,6 +11,7 @@ from .. import xla
 from ..core import tree
 from ..core.explain import explaining
 from ..core.trace import run
+from ..engine import Value
 from .array import Array, as_value, wrap
 from .creation import on_device
 from .custom import custom_vjp
@@ -89,13 +90,14 @@ def custom_gradient(fun: Callable) -> Callable:
 
 
 def block_until_ready(x):
-    """x, a pytree, when its arrays are computed.
+    """x, a pytree, when its arrays are computed; what is traced stays as it is.
 
     >>> import functorch_core as fc
     >>> fc.block_until_ready({"a": fc.asarray(1.)})
     {'a': Array(1., dtype=float32)}
     """
-    xla.block_all([leaf._buffer() for leaf in tree.leaves(x) if leaf.__class__ is Array])
+    arrays = [leaf for leaf in tree.leaves(x) if leaf.__class__ is Array]
+    xla.block_all([a._buffer() for a in arrays if getattr(a, "_held", None).__class__ in (Value, type(None))])
     return x
 
 

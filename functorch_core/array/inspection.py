@@ -75,7 +75,7 @@ def iinfo(type, /) -> IntInfo:
     """
     dtype = _dtype_of(type)
     if dtype not in dt.INTEGER:
-        raise TypeError(f"iinfo takes an integer dtype, got {dtype.name}; see fc.finfo")
+        raise ValueError(f"iinfo takes an integer dtype, got {dtype.name}; see fc.finfo")
     info = dt.iinfo(dtype)
     return IntInfo(info.bits, int(info.max), int(info.min), dtype)
 

@@ -539,6 +539,10 @@ def jit(
         name_of(fun)  # raises
     nums, names = resolve_arguments(fun, static_argnums, static_argnames)
     donated, donated_names = resolve_arguments(fun, donate_argnums, donate_argnames)
+    if both := sorted(nums & donated) or sorted(names & donated_names):
+        raise ValueError(
+            f"jit of `{name_of(fun)}`: argument {both[0]!r} is static and donated; static ones have no memory"
+        )
     on_mesh = OnMesh(in_shardings, out_shardings)
     return _function_of(fun, Jitted(fun, nums, names, donated, donated_names, on_mesh))
 

@@ -19,6 +19,10 @@ class InconclusiveDimensionOperation(Exception):  # noqa: N818  the name is JAX'
     """A size by name (see fc.export.symbolic_shape) was compared, or its number asked for."""
 
 
+class AxisError(IndexError, ValueError):
+    """An axis that an array does not have: an IndexError as in PyTorch, a ValueError as in JAX, both as in NumPy."""
+
+
 class KeyReuseError(RuntimeError):
     """A typed key was used twice, in fc.debug_key_reuse."""
 

@@ -1,8 +1,8 @@
-"""jax.experimental: checkify, and callbacks with effects."""
+"""jax.experimental: checkify, ode, and callbacks with effects."""
 
 from ..array.callbacks import io_callback
 from ..array.compose import missing_name as _missing_name
-from . import checkify, serialize_executable
+from . import checkify, ode, serialize_executable
 
 __getattr__ = _missing_name(
     "experimental",
@@ -14,7 +14,6 @@ __getattr__ = _missing_name(
         "EArray": "It is a class of dtypes that JAX extends; typed keys are fc.random.key's.",
         "cur_qdd": "It asks for the mutable state of JAX's types; arrays here are immutable.",
         "primal_tangent_dtype": "Tangents have the dtype of their primals, those of integers fc.float0.",
-        "ode": "Write the steps with fc.scan or fc.while_loop; fc.custom_vjp gives the adjoint equation.",
         "jet": "Higher derivatives are fc.jvp of fc.jvp.",
         "sparse": "fc.scipy.sparse.linalg has solvers for operators; torch.sparse has sparse tensors.",
         "pallas": "Programs are XLA's.",
@@ -23,4 +22,4 @@ __getattr__ = _missing_name(
     },
 )
 
-__all__ = ["checkify", "io_callback", "serialize_executable"]
+__all__ = ["checkify", "io_callback", "ode", "serialize_executable"]

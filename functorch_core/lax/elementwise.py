@@ -33,7 +33,6 @@ log, log1p, sign, sin, sinh, sqrt, tan, tanh = map(_unary, "log log1p sign sin s
 rsqrt, real, imag, conj, square, reciprocal = map(_unary, "rsqrt real imag conj square reciprocal".split())
 digamma, erf, erf_inv, erfc, lgamma = fc.digamma, fc.erf, fc.erf_inv, fc.erfc, fc.lgamma
 neg, is_finite, bitwise_not, logistic = _unary("negative"), _unary("isfinite"), _unary("bitwise_invert"), fc.sigmoid
-population_count = _unary("bitwise_count")
 add, sub, mul, pow, atan2 = map(_binary, "add subtract multiply pow atan2".split())
 max, min, rem = map(_binary, "maximum minimum fmod".split())
 eq, ne, ge, gt, le, lt = map(_binary, "equal not_equal greater_equal greater less_equal less".split())
@@ -132,6 +131,18 @@ def clz(x):
     Array([31, 24], dtype=int32)
     """
     return of_arrays(p.clz)(x)
+
+
+@function("x")
+def population_count(x):
+    """How many bits of integers are 1 (of -1: all), elementwise, in their dtype.
+
+    >>> import functorch_core as fc
+    >>> from functorch_core import lax
+    >>> lax.population_count(fc.asarray([7, -1], dtype=fc.int8))
+    Array([3, 8], dtype=int8)
+    """
+    return of_arrays(p.population_count)(x)
 
 
 @function("x y")

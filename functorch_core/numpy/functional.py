@@ -57,7 +57,8 @@ def apply_over_axes(func, a, axes):
 
 # ---- vectorize -----------------------------------------------------------------------------------
 
-SIGNATURE = re.compile(r"^\s*(.*?)\s*->\s*(.*?)\s*$")
+PARTS = r"\s*\(\s*(?:[^\s(),]+\s*(?:,\s*[^\s(),]+\s*)*)?\)\s*"  # one operand's dimensions, in parentheses
+SIGNATURE = re.compile(rf"^((?:{PARTS}(?:,{PARTS})*)?)->({PARTS}(?:,{PARTS})*)$")
 WRONG_SIGNATURE = "vectorize: {signature!r} is no signature\n    right: '(n,k),(k)->(n)', with a part for each argument"
 
 
@@ -105,7 +106,9 @@ def _vectorized(inner, arrays: list, signature):
     core = [len(dims) for dims in signature[0]] if signature else [0] * len(arrays)
     if len(core) != len(arrays):
         raise TypeError(f"vectorize: the signature has {len(core)} arguments, the call {len(arrays)}")
-    _check_sizes(arrays, signature)
+    sizes = _check_sizes(arrays, signature)
+    if signature:
+        inner = _checking_results(inner, signature[1], sizes)
     leads = [x.shape[: x.ndim - n] for x, n in zip(arrays, core)]
     lead = np.broadcast_shapes(*leads)
     for axis in builtins.reversed(range(len(lead))):
@@ -118,7 +121,8 @@ def _vectorized(inner, arrays: list, signature):
     return inner(*arrays)
 
 
-def _check_sizes(arrays, signature):
+def _check_sizes(arrays, signature) -> dict[str, int]:
+    """The sizes of the named dimensions; ValueError if an argument does not fit."""
     sizes: dict[str, int] = {}
     for x, dims in zip(arrays, signature[0] if signature else ()):
         if x.ndim < len(dims):
@@ -126,6 +130,26 @@ def _check_sizes(arrays, signature):
         for name, n in zip(dims, x.shape[x.ndim - len(dims) :]):
             if sizes.setdefault(name, n) != n:
                 raise ValueError(f"vectorize: the dimension {name} is of size {sizes[name]} and of size {n}")
+    return sizes
+
+
+def _checking_results(inner, wanted, sizes: dict[str, int]):
+    """inner, whose results have the dimensions that the signature says; ValueError if they do not."""
+
+    def call(*arrays):
+        found = inner(*arrays)
+        results = found if isinstance(found, tuple) else (found,)
+        if len(results) != len(wanted):
+            raise ValueError(f"vectorize: the signature has {len(wanted)} results, the function gave {len(results)}")
+        known = dict(sizes)
+        for x, dims in zip(results, wanted):
+            shape = np.shape(x)
+            if len(shape) != len(dims) or any(known.setdefault(d, n) != n for d, n in zip(dims, shape)):
+                shown = ", ".join(f"{d}={sizes[d]}" if d in sizes else d for d in dims)
+                raise ValueError(f"vectorize: a result has shape {shape}, the signature says ({shown})")
+        return found
+
+    return call
 
 
 def _size_at(shape, ndim: int, axis: int):
@@ -228,7 +252,7 @@ class ufunc:
     def at(self, a, indices, b=None, /, *, inplace=True):
         """The array with the function of the elements at indices (and of b) there; inplace=False is needed."""
         if inplace:
-            raise ValueError("ufunc.at: arrays are immutable; x = f.at(x, i, y, inplace=False)")
+            raise NotImplementedError("ufunc.at: arrays are immutable; x = f.at(x, i, y, inplace=False)")
         a = as_array(a)
         if self.nin == 1:
             return a.at[indices].apply(self)
@@ -246,7 +270,7 @@ class ufunc:
         self._needs_two("reduceat")
         a = fc.moveaxis(as_array(a), axis, 0)
         places = [*map(int, np.asarray(indices)), a.shape[0]]
-        parts = [self.reduce(a[i:j]) if j > i else a[i] for i, j in zip(places, [*places[1:-1], a.shape[0]])]
+        parts = [self.reduce(a[i + 1 : j], initial=a[i]) for i, j in zip(places, [*places[1:-1], a.shape[0]])]
         return fc.moveaxis(fc.stack(parts[: len(places) - 1]), 0, axis)
 
 

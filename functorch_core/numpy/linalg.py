@@ -33,8 +33,9 @@ function = functools.partial(composed, space="fc.numpy.linalg")
 
 
 def symmetrized(a, symmetrize: bool):
-    """(a + its adjoint) / 2, if that is asked for."""
-    return (a + fc.conj(fc.matrix_transpose(a))) / 2 if symmetrize else a
+    """(a + its adjoint) / 2, if that is asked for; what is not square as it is, for fc's function to refuse."""
+    square = a.ndim > 1 and a.shape[-1] == a.shape[-2]
+    return (a + fc.conj(fc.matrix_transpose(a))) / 2 if symmetrize and square else a
 
 
 @function("a")
@@ -48,9 +49,7 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
     Array([[2., 0.],
            [1., 2.]], dtype=float32)
     """
-    a = as_array(a)
-    square = a.ndim > 1 and a.shape[-1] == a.shape[-2]  # otherwise fc's function says what is wrong
-    return fc.linalg.cholesky(symmetrized(a, symmetrize_input and square), upper=upper)
+    return fc.linalg.cholesky(symmetrized(as_array(a), symmetrize_input), upper=upper)
 
 
 @explaining

@@ -439,8 +439,8 @@ def histogram(a, bins=10, range=None, weights=None, density=None):
     """
     edges = histogram_bin_edges(a, bins, range)
     counts = _counted([fc.ravel(as_array(a))], [edges], weights)
+    counts = counts.astype(edges.dtype) if weights is None or density else counts
     if density:
-        counts = counts.astype(edges.dtype)
         counts = counts / fc.diff(edges) / fc.sum(counts)
     return counts, edges
 
@@ -455,7 +455,7 @@ def _counted(columns, edges, weights):
         found = fc.where(column == edge[-1], fc.full_like(found, n - 1), found)
         inside = inside & (found >= 0) & (found < n)
         place = place * n + fc.clip(found, 0, n - 1)
-    weights = fc.ones(place.shape) if weights is None else fc.ravel(as_array(weights))
+    weights = fc.ones_like(place) if weights is None else fc.ravel(as_array(weights))
     weights = fc.where(inside, weights, fc.zeros_like(weights))
     total = fc.zeros(int(np.prod(sizes)), dtype=weights.dtype).at[place].add(weights)
     return fc.reshape(total, sizes)
@@ -467,8 +467,8 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
 
     >>> import functorch_core.numpy as jnp
     >>> jnp.histogramdd(jnp.asarray([[0., 0.], [1., 1.]]), bins=2)[0]
-    Array([[1., 0.],
-           [0., 1.]], dtype=float32)
+    Array([[1, 0],
+           [0, 1]], dtype=int64)
     """
     sample = fc.stack([as_array(x) for x in sample], axis=1) if isinstance(sample, (list, tuple)) else sample
     d = sample.shape[1]
@@ -479,7 +479,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
     edges = [histogram_bin_edges(sample[:, i], b, r) for i, (b, r) in enumerate(zip(bins, ranges))]
     counts = _counted([sample[:, i] for i, _ in enumerate(edges)], edges, weights)
     if density:
-        counts = counts / fc.sum(counts)
+        counts = counts.astype(edges[0].dtype) / fc.sum(counts).astype(edges[0].dtype)
         for i, edge in enumerate(edges):
             counts = counts / fc.reshape(fc.diff(edge), [-1 if j == i else 1 for j in np.arange(d)])
     return counts, edges
@@ -491,8 +491,8 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
 
     >>> import functorch_core.numpy as jnp
     >>> jnp.histogram2d(jnp.asarray([0., 1.]), jnp.asarray([0., 1.]), bins=2)[0]
-    Array([[1., 0.],
-           [0., 1.]], dtype=float32)
+    Array([[1, 0],
+           [0, 1]], dtype=int64)
     """
     if np.ndim(bins) == 1 and len(bins) not in (1, 2):
         bins = [bins, bins]

@@ -420,6 +420,8 @@ def matrix_power(x, n, /):
     Array([[1., 3.],
            [0., 1.]], dtype=float32)
     """
+    if not hasattr(n, "__index__"):
+        raise TypeError(f"matrix_power takes an integer exponent, got {n!r}")
     return _matrix_power(x, n=n.__index__())
 
 

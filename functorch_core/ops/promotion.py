@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import operator
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import aval_of
+from ..core.errors import AxisError
 from ..primitives import broadcast_in_dim, constant, convert
 from .op import lift
 from .signature import SCALARS, Weak
@@ -101,12 +103,14 @@ def broadcast_together(values, name: str) -> list:
 
 
 def canonical_axis(axis: int, ndim: int, name: str) -> int:
-    """A non-negative axis; IndexError if it is out of range."""
+    """A non-negative axis; AxisError if it is out of range."""
+    if hasattr(axis, "aval"):
+        axis = operator.index(axis)  # of an array: its number, or why there is none
     if not isinstance(axis, (int, np.integer)):
         raise TypeError(f"{name}: an axis is an int, got {type(axis).__name__}")
     if not -ndim <= axis < max(ndim, 1) or ndim == 0:
         allowed = f"; it is from {-ndim} to {ndim - 1}" if ndim else ""
-        raise IndexError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions" + allowed)
+        raise AxisError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions" + allowed)
     return int(axis) % ndim
 
 
@@ -114,7 +118,7 @@ def canonical_axes(axis, ndim: int, name: str) -> tuple[int, ...]:
     """Sorted non-negative axes of an int, a sequence or None (all); ValueError if one repeats."""
     if axis is None:
         return tuple(range(ndim))
-    axes = (axis,) if isinstance(axis, (int, np.integer)) else tuple(axis)
+    axes = (axis,) if isinstance(axis, (int, np.integer)) or hasattr(axis, "aval") else tuple(axis)
     axes = tuple(sorted(canonical_axis(a, ndim, name) for a in axes))
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: axis {axis} names a dimension twice")

@@ -7,7 +7,8 @@ __getattr__ = _missing_name(
     "scipy.integrate",
     {
         "trapz": "Use integrate.trapezoid.",
-        "quad odeint solve_ivp": "Step with fc.scan, or call SciPy in fc.pure_callback.",
+        "odeint solve_ivp": "fc.experimental.ode.odeint(lambda y, t: slope, y0, t).",
+        "quad": "Sum over nodes with integrate.trapezoid, or call SciPy in fc.pure_callback.",
         "simpson": "Use integrate.trapezoid.",
     },
 )

@@ -135,6 +135,9 @@ def _runner(execute: Any, handlers: list[Any]) -> Callable[..., Any]:
         try:
             return execute(buffers).consume_with_handlers(handlers)
         except RuntimeError as error:
+            for buffer in buffers if "deleted or donated" in str(error) else ():
+                if buffer.is_deleted():
+                    raise ExecutionError(deleted_message(buffer)) from None
             fail(error)
 
     return run

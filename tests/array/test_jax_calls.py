@@ -241,3 +241,86 @@ def test_functions_of_the_library_are_exported():
     np.testing.assert_allclose(exported.call(jnp.arange(4.0)), np.sin(np.arange(4)), atol=1e-6)
     with pytest.raises(ValueError, match="fc.jit"):
         fc.export.export(lambda x: x)
+
+
+def test_bits_of_negative_integers():
+    """lax counts those of two's complement, jnp.bitwise_count (as NumPy's) those of the absolute value."""
+    x = np.array([-1, -128, 7, 0], np.int8)
+    found = lax.population_count(jnp.asarray(x))
+    assert found.dtype == jnp.int8 and found.tolist() == [bin(int(v)).count("1") for v in x.view(np.uint8)]
+
+
+def test_counts_in_grids_are_integers():
+    x, y = np.random.default_rng(0).normal(size=(2, 50)).astype(np.float32)
+    counts, *edges = jnp.histogram2d(x, y, bins=4)
+    wanted = np.histogram2d(x, y, bins=[np.asarray(e) for e in edges])[0]
+    assert counts.dtype == jnp.int64 and jnp.histogram(x)[0].dtype == jnp.float32
+    np.testing.assert_array_equal(counts, wanted)
+    dense = jnp.histogram2d(x, y, bins=4, density=True)[0]
+    np.testing.assert_allclose(dense, np.histogram2d(x, y, bins=[np.asarray(e) for e in edges], density=True)[0], 1e-5)
+
+
+def test_parts_of_ufuncs_start_at_their_first_element():
+    f = jnp.frompyfunc(lambda a, b: a + 2 * b, 2, 1, identity=0)
+    x = np.arange(1.0, 7.0, dtype=np.float32)
+    wanted = [1 + 2 * (2 + 3), 4 + 2 * (5 + 6)]
+    assert f.reduceat(jnp.asarray(x), np.array([0, 3])).tolist() == wanted
+    assert jnp.add.reduceat(x, np.array([0, 4, 2])).tolist() == np.add.reduceat(x, [0, 4, 2]).tolist()
+    with pytest.raises(NotImplementedError, match="inplace=False"):
+        jnp.add.at(x, 0, 1.0)
+
+
+def test_vectorized_functions_keep_to_their_signature():
+    with pytest.raises(ValueError, match=r"shape \(3,\), the signature says \(\)"):
+        jnp.vectorize(lambda x: x, signature="(n)->()")(jnp.ones((2, 3)))
+    with pytest.raises(ValueError, match="n=3"):
+        jnp.vectorize(lambda x: x[:2], signature="(n)->(n)")(jnp.ones(3))
+    with pytest.raises(ValueError, match="2 results"):
+        jnp.vectorize(lambda x: x, signature="(n)->(n),()")(jnp.ones(3))
+    for wrong in ("(n->()", "n->()", "(n)", "(n)->", "(n)(n)->()", "(n),->()"):
+        with pytest.raises(ValueError, match="is no signature"):
+            jnp.vectorize(lambda x: x, signature=wrong)
+    assert jnp.vectorize(lambda: jnp.ones(2), signature="->(n)")().tolist() == [1, 1]
+    assert jnp.vectorize(lambda x: x[:2], signature=" (n) -> ( k ) ")(jnp.ones((4, 3))).shape == (4, 2)
+
+
+def test_traced_arrays_are_not_waited_for():
+    assert float(fc.jit(lambda x: fc.block_until_ready({"a": x})["a"] + 1)(1.0)) == 2
+
+
+def test_memory_that_was_given_away_is_named():
+    f = fc.jit(lambda x, y: (x + 1, y * 2), donate_argnums=0)
+    x = jnp.ones(4)
+    f(x, x + 1)
+    for call in (lambda: f(x, 1.0), lambda: fc.jit(lambda x: x * 2)(x)):
+        with pytest.raises(RuntimeError, match=r"float32\[4\] was deleted: it was donated"):
+            call()
+    with pytest.raises(ValueError, match="static and donated"):
+        fc.jit(lambda x: x, donate_argnums=0, static_argnames="x")
+
+
+def test_kinds_of_errors():
+    """Those of JAX's calls, where NumPy's and PyTorch's callers are served, too."""
+    from functorch_core.flatten_util import ravel_pytree
+
+    rows = jnp.ones((2, 3))
+    for call in (lambda: jnp.sum(rows, axis=2), lambda: jnp.fft.fft(rows, axis=5), lambda: jnp.sort(rows, axis=-3)):
+        for kind in (IndexError, ValueError):
+            with pytest.raises(kind, match="out of range"):
+                call()
+    with pytest.raises(fc.errors.ConcretizationTypeError, match="an index needs a number"):
+        fc.jit(lambda x, axis: x.sum(axis=axis))(rows, 0)
+    for f in (jnp.linalg.eigh, jnp.linalg.eigvalsh, jnp.linalg.cholesky):
+        with pytest.raises(ValueError, match="square"):
+            f(rows)
+    with pytest.raises(TypeError, match="integer exponent"):
+        jnp.linalg.matrix_power(jnp.eye(2), 1.5)
+    with pytest.raises(ValueError, match="one branch or more"):
+        lax.switch(0, [], 1.0)
+    with pytest.raises(ValueError, match="integer dtype"):
+        jnp.iinfo(float)
+    _, unravel = ravel_pytree({"a": rows, "b": 1})
+    with pytest.raises(TypeError, match="float32"):
+        unravel(jnp.ones(7, jnp.int32))
+    with pytest.raises(ValueError, match="float32"):
+        unravel(jnp.ones(8))
