@@ -123,12 +123,14 @@ class Array(HasAval, metaclass=_Instances):
         array.flags.writeable = False  # the values are shared and must not change
         return array.view()  # which cannot be made writeable, as its base is not
 
-    def item(self):
-        """The only element, as a Python number.
+    def item(self, *place):
+        """The only element, as a Python number; or the one at a place, an index of each axis or one of all elements.
 
-        >>> fc.asarray([2.5]).item()
-        2.5
+        >>> fc.asarray([2.5]).item(), fc.asarray([[1, 2], [3, 4]]).item(1, 0)
+        (2.5, 3)
         """
+        if place:
+            return to_numpy(concrete_value(self, "item()")).item(*place)
         if self.size != 1:
             error = ValueError(
                 f"x.item() needs an array of one element, x is {self.aval}; "
@@ -231,6 +233,8 @@ class Array(HasAval, metaclass=_Instances):
                 raise ValueError(
                     f"{what} needs one element, this array is {self.aval}; use .any() or .all() for a condition on many"
                 )
+            if call in ("int", "float") and self.dtype in dt.COMPLEX:
+                raise TypeError(f"{what} takes a real number, this array is {self.aval}; x.real is its real part")
             return to_numpy(concrete_value(self, what, branching)).reshape(())[()]
         except MISTAKES as error:
             raise explained(error, lambda: as_function(call, (self,), {}))

@@ -92,6 +92,11 @@ class HasAval:
 
 
 def aval_of(x: Any) -> Aval:
-    """The aval of a value, a NumPy array or a NumPy scalar."""
+    """The aval of a value, a NumPy array or a NumPy scalar; TypeError for None and other objects."""
     found = getattr(x, "aval", None)
-    return found if found is not None else aval(np.shape(x), np.asarray(x).dtype)
+    if found is not None:
+        return found
+    dtype = np.asarray(x).dtype
+    if dtype.hasobject:
+        raise TypeError(f"expected an array or a number, got {x!r:.60} ({type(x).__name__})")
+    return aval(np.shape(x), dtype)

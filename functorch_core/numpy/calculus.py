@@ -398,6 +398,9 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     if isinstance(left, str) or isinstance(right, str):
         if any(isinstance(v, str) and v != "extrapolate" for v in (left, right)):
             raise ValueError("interp: left and right are numbers, or 'extrapolate'")
+    if np.ndim(xp) != 1 or np.shape(xp) != np.shape(fp) or not np.shape(xp)[0]:
+        raise ValueError(f"interp: xp and fp are vectors of one size, got shapes {np.shape(xp)} and {np.shape(fp)}")
+    if isinstance(left, str) or isinstance(right, str):
         return _extrapolated(x, xp, fp, left, right, period)
     return _interpolated(x, xp, fp, left, right, period)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 import numpy as np
 
@@ -151,7 +152,7 @@ def arange_array(start, stop, step, dtype) -> np.ndarray:
 
 def linspace_array(start, stop, num: int, dtype, endpoint: bool) -> np.ndarray:
     """The elements of linspace as a NumPy array."""
-    num = num.__index__()
+    num = operator.index(num)
     if num < 0:
         raise ValueError(f"linspace: the number of elements is not negative, got {num}")
     wide = complex if isinstance(start, complex) or isinstance(stop, complex) else float
@@ -162,7 +163,7 @@ def linspace_array(start, stop, num: int, dtype, endpoint: bool) -> np.ndarray:
 @op("array.creation", scalars=True)
 def linspace(start, stop, /, *, num, dtype=None, endpoint=True, axis=0):
     """linspace between arrays: `num` of them along a new axis."""
-    num = num.__index__()
+    num = operator.index(num)
     if num < 0:
         raise ValueError(f"linspace: the number of elements is not negative, got {num}")
     start, stop = promote(start, stop, name="linspace", to_inexact=True)

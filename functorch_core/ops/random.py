@@ -474,7 +474,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     shape = canonical_shape(shape, "random.choice")
     n = a if isinstance(a, int) else aval_of(a).shape[canonical_axis(axis, np.ndim(a), "choice")]
     count = math.prod(shape)
-    if count and (not n or (not replace and count > n)):
+    if count and (n <= 0 or (not replace and count > n)):
         raise ValueError(f"random.choice: {count} of {n} elements" + ("" if replace else " without replacement"))
     if p is not None and np.shape(p) != (n,):
         raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -208,7 +209,7 @@ def top_k(x, k, /, *, axis=-1, largest=True):
     >>> fc.top_k(fc.asarray([3., 1., 2.]), 2).values
     Array([3., 2.], dtype=float32)
     """
-    return TopK(*_top_k(x, k=k.__index__(), axis=axis, largest=largest))
+    return TopK(*_top_k(x, k=operator.index(k), axis=axis, largest=largest))
 
 
 @op("fc", arrays=("sorter",))
@@ -293,8 +294,8 @@ def nonzero(x, /, *, size=None, fill_value=0):
         return tuple(map(as_result, places))
     fills = [_number(f) for f in (fill_value if isinstance(fill_value, (tuple, list)) else [fill_value])]
     if not a.size:
-        return tuple(broadcast_to(fills[d % len(fills)], (size.__index__(),)) for d in range(a.ndim))
-    return tuple(_nonzero_sized(x, *fills, size=size.__index__()))
+        return tuple(broadcast_to(fills[d % len(fills)], (operator.index(size),)) for d in range(a.ndim))
+    return tuple(_nonzero_sized(x, *fills, size=operator.index(size)))
 
 
 @exposed("fc", names="a")
@@ -455,6 +456,9 @@ def bincount(x, /, weights=None, minlength=0, *, length=None):
     """
     if aval_of(x).dtype not in dt.INTEGER:
         raise TypeError(f"bincount counts integers, got {aval_of(x)}; x.astype(fc.int64)")
+    if aval_of(x).ndim != 1 or (weights is not None and np.shape(weights) != aval_of(x).shape):
+        about = "" if weights is None else f" and weights of its shape, {np.shape(weights)}"
+        raise ValueError(f"bincount takes a vector{about}, got {aval_of(x)}; fc.ravel(x) is one")
     if length is None:
         numbers = host_array(x, "bincount", "Say how many bins there are: fc.bincount(x, length=n)")
         length = max(int(numbers.max(initial=-1)) + 1, minlength)

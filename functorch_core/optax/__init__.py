@@ -150,6 +150,7 @@ from .transforms import (
     update_moment_per_elem_norm,
     zero_nans,
 )
+from .tree import map_params as tree_map_params
 from .wrappers import (
     ApplyIfFiniteState,
     InjectHyperparamsState,
@@ -189,7 +190,6 @@ __getattr__ = _missing_name(
         "scale_by_zoom_linesearch": "Use optax.scale_by_backtracking_linesearch.",
         "ScaleByZoomLinesearchState": "Use optax.scale_by_backtracking_linesearch, with its own state.",
         "ZoomLinesearchInfo": "Use optax.scale_by_backtracking_linesearch, which keeps the value.",
-        "tree_map_params": "Use fc.tree.map on optax.tree.get(state, 'mu'), and optax.tree.set.",
     },
 )
 

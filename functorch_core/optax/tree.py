@@ -293,9 +293,39 @@ def _replaced(tree, values, filtering, path):
     return tree
 
 
+class _Copy:
+    """What stands for a tree of parameters in a state: a node of trees that has no leaves."""
+
+
+fc.tree_util.register_pytree_node(_Copy, lambda _: ((), None), lambda *_: _Copy())
+
+
+def map_params(initable, f, state, /, *rest, transform_non_params=None, is_leaf=None):
+    """The state with f(leaf, *leaves of rest) for each leaf of its copies of the parameters, as `mu` and `nu` of Adam.
+
+    initable: the transformation that the state is of, or its `init`. rest: trees like the parameters.
+    transform_non_params: what to do with all others (counts, learning rates), which stay as they are by default.
+
+    >>> import functorch_core as fc
+    >>> from functorch_core import optax
+    >>> optimizer = optax.sgd(0.1, momentum=0.9)
+    >>> state = optimizer.init({"w": fc.ones(2)})
+    >>> optax.tree_map_params(optimizer, lambda leaf, name: name, state, {"w": "data"})[0].trace
+    {'w': 'data'}
+    """
+    shape = getattr(initable, "init", initable)(_Copy())
+
+    def one(copy, part):
+        if isinstance(copy, _Copy):
+            return fc.tree.map(f, part, *rest, is_leaf=is_leaf)
+        return part if transform_non_params is None else transform_non_params(part)
+
+    return fc.tree.map(one, shape, state, is_leaf=lambda x: isinstance(x, _Copy))
+
+
 __all__ = [
     "add", "add_scale", "allclose", "batch_shape", "bias_correction", "cast", "cast_like", "clip", "conj", "div",
-    "dtype",
+    "dtype", "map_params",
     "full_like", "get", "get_all_with_path", "max", "min", "mul", "norm", "ones_like", "random_like", "real", "scale",
     "set", "size", "split_key_like", "sub", "sum", "unwrap_random_key_data", "update_infinity_moment", "update_moment",
     "update_moment_per_elem_norm", "vdot", "where", "zeros_like",

@@ -393,4 +393,4 @@ def test_waiting_for_a_tree_says_what_is_wrong_with_a_leaf():
     with pytest.raises(IndexError, match="out of bounds"):
         fc.block_until_ready([first, fc.arange(4)[fc.asarray([1, 2]) * 5]])
     with pytest.raises(fc.errors.ConcretizationError, match="block_until_ready"):
-        fc.jit(lambda x: fc.block_until_ready([x]))(fc.ones(2))
+        fc.jit(lambda x: x.block_until_ready())(fc.ones(2))

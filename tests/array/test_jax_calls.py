@@ -324,3 +324,40 @@ def test_kinds_of_errors():
         unravel(jnp.ones(7, jnp.int32))
     with pytest.raises(ValueError, match="float32"):
         unravel(jnp.ones(8))
+
+
+@pytest.mark.parametrize(
+    "name", "add mod maximum power arctan2 hypot copysign sin exp mean abs cumsum sum floor".split()
+)
+def test_none_is_no_number(name):
+    """NumPy's conversion of None to a float is NaN, which went through."""
+    f = getattr(jnp, name)
+    args = (jnp.ones(2), None) if name in "add mod maximum power arctan2 hypot copysign".split() else (None,)
+    with pytest.raises(TypeError, match="None"):
+        f(*args)
+    with pytest.raises(TypeError, match="None"):
+        fc.jit(lambda x: f(*args[:-1], None))(1.0)
+
+
+def test_what_was_taken_silently():
+    v = jnp.arange(3.0)
+    for f in (float, int):
+        with pytest.raises(TypeError, match="takes a real number"):
+            f(jnp.asarray(1j))
+    assert complex(jnp.asarray(2j)) == 2j and bool(jnp.asarray(1j))
+    with pytest.raises(ValueError, match="vectors of one size"):
+        jnp.interp(v, v, v[:2])
+    with pytest.raises(ValueError, match="vectors of one size"):
+        jnp.interp(v, jnp.ones((2, 2)), jnp.ones((2, 2)), left="extrapolate")
+    with pytest.raises(ValueError, match="takes a vector"):
+        jnp.bincount(jnp.ones((2, 2), jnp.int32))
+    with pytest.raises(ValueError, match="weights of its shape"):
+        jnp.bincount(jnp.arange(3), weights=jnp.ones(2), length=3)
+    with pytest.raises(ValueError, match="1 of -1 elements"):
+        fc.random.choice(fc.random.key(0), -1)
+    with pytest.raises(TypeError, match="integer"):
+        jnp.linspace(0, 1, 2.5)
+    x = jnp.arange(6).reshape(2, 3)
+    assert (x.item(4), x.item(1, 2), x.item((0, 1))) == (4, 5, 1)
+    with pytest.raises(IndexError):
+        x.item(9)

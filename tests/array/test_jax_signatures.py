@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ class Row:
     def __init__(self, line: str):
         self.name, theirs = line.split(" = ", 1)
         self.theirs, _, parameters = theirs.partition("(")
-        self.signature = inspect.signature(eval(f"lambda {parameters[:-1]}: None"))
+        self.signature = inspect.signature(eval(f"lambda {parameters[:-1]}: None", {"inf": math.inf}))
         self.without, self.with_, self.optional, self.has = set(), set(), set(), set()
 
     def allow(self, line: str):

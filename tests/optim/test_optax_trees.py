@@ -101,3 +101,24 @@ def test_states_are_read_and_written_by_name():
 def test_a_missing_name_says_what_to_use(name):
     with pytest.raises(AttributeError, match="optax"):
         getattr(optax, name)
+
+
+def test_copies_of_the_parameters_are_told_from_the_rest():
+    params = {"w": fc.ones((2, 3)), "b": [fc.ones(3)]}
+    names = {"w": "rows", "b": ["all"]}
+    schedule = optax.linear_schedule(0.1, 0.0, 10)
+    for optimizer, copies in (
+        (optax.adam(1e-3), 2),
+        (optax.chain(optax.clip(1.0), optax.adamw(schedule)), 2),
+        (optax.inject_hyperparams(optax.sgd)(0.1, momentum=0.9), 1),
+        (optax.MultiSteps(optax.adam(1e-3), 2), 3),
+        (optax.sgd(0.1), 0),
+    ):
+        state = optimizer.init(params)
+        specs = optax.tree_map_params(optimizer, lambda _, name: name, state, names, transform_non_params=lambda _: 0)
+        leaves = fc.tree.leaves(specs)
+        assert leaves.count("rows") == leaves.count("all") == copies and len(leaves) == len(fc.tree.leaves(state))
+        assert set(leaves) <= {"rows", "all", 0}
+        doubled = optax.tree_map_params(optimizer.init, lambda x: x + 2, state)
+        changed = [bool((a != b).any()) for a, b in zip(fc.tree.leaves(doubled), fc.tree.leaves(state))]
+        assert sum(changed) == 2 * copies
