@@ -104,7 +104,7 @@ ROOMS = {
         __config__ __future__ _dynamo _subclasses _tensor_str=tensor_str amp compiler
         distributed distributions futures fx hub jit library masked monitor multiprocessing nested onnx overrides
         profiler quasirandom serialization storage testing torch_version types utils version
-        distributed._tensor=distributed.tensor _custom_ops=library _library=library.custom_ops _ops=library.ops
+        _library=library.custom_ops _ops=library.ops
         _utils=serialization.rebuilders
         classes=library.classes ops=library.ops
         _VF=private.VF _export=private.export _functorch=private.functorch _inductor=private.inductor
@@ -124,6 +124,8 @@ for _room, _names in ROOMS.items():
         _name, _, _file = _name.partition("=")
         HOMES[_name] = f"{TORCH}.{_room}.{_file or _name}"
 _PUBLIC = {home: name for name, home in HOMES.items()}
+# Former names of modules, which packages still import.
+HOMES |= {"distributed._tensor": f"{TORCH}.compat.distributed.tensor", "_custom_ops": f"{TORCH}.compat.library"}
 
 
 def home_of(name: str) -> str | None:

@@ -55,7 +55,7 @@ def test_version_of_nonsense_compares_as_text():
         "fx.experimental.proxy_tensor.maybe_enable_thunkify",
         "export.export",
         "onnx.export",
-        "nested.nested_tensor",
+        "export.export",
         "ao.quantization.quantize_dynamic",
         "distributed.tensor.debug.visualize_sharding",
         "utils.cpp_extension.load",
