@@ -1,5 +1,5 @@
 """Several processes: XLA's distributed runtime (a service with a key-value store and barriers) and programs over one
-CPU device of each process, whose collectives go through Gloo.
+CPU device of each process, whose collectives go through Gloo. Processes of one machine share memory instead.
 
 The client for these programs is another than that of the process's own computations, so that a process may join
 after it has computed. Tensors are exchanged through host memory.
@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import ctypes
 import functools
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ from .device import Device, adopt
 from .device import devices as own_devices
 from .dtypes import mlir_type as tensor_of
 from .errors import ExecutionError, compile_error
+from .shared_memory import ENDED, LATE, Segment, SharedMemory, Watched, machine
 
 GONE = "process {rank} of {size} waited {seconds:g} s for {what}: {error}"
 LOST = (
@@ -60,6 +62,7 @@ class Runtime:
         self._lock = threading.Lock()
         self._devices: tuple[Device, ...] | None = None
         self._barriers = 0
+        self._processes: dict[int, tuple[str, int]] = {}
 
     # ---- the key-value store
 
@@ -109,6 +112,7 @@ class Runtime:
         with self._lock:
             if self._devices is None:
                 memory.keep_freed_memory()
+                self.set(f"process/{self.rank}", f"{machine()} {os.getpid()}".encode())
                 client = binding.make_joined_cpu_client(self.client, self.rank, self.size, self.n_devices)
                 self._devices = adopt("cpu", client)
             return self._devices
@@ -120,26 +124,80 @@ class Runtime:
             found.setdefault(device.process_index, device._handle)
         return [found[rank] for rank in range(self.size)]
 
+    def process(self, rank: int) -> tuple[str, int]:
+        """(what processes of its machine have in common, the number of the process) of a rank."""
+        found = self._processes.get(rank)
+        if found is None:
+            name, _, pid = self.get(f"process/{rank}").decode().rpartition(" ")
+            found = self._processes[rank] = name, int(pid)
+        return found
+
     def close(self) -> None:
         """Leave together: the others, too, are done with each other and with the service."""
         self._devices = None
         with contextlib.suppress(binding.RuntimeFailure):  # the others may be gone
             self.client.wait_at_barrier("leaving", LEAVING * 1000, list(range(self.size)))
         self.end()
+        if self.service is not None:
+            with contextlib.suppress(binding.RuntimeFailure):
+                self.service.shutdown()
 
     def end(self) -> None:
-        """Leave. A thread of XLA's that calls Python when it is no longer there would end the process with SIGABRT."""
+        """Leave. A thread of XLA's that calls Python when it is no longer there would end the process with SIGABRT.
+
+        The service is left to the end of the process: to shut it down takes five seconds if others have not left."""
         with contextlib.suppress(binding.RuntimeFailure):
             self.client.shutdown()
-            if self.service is not None:
-                self.service.shutdown()
+
+
+def _shared_memory(runtime: Runtime, ranks: tuple[int, ...], key: str, timeout: float) -> SharedMemory | None:
+    """The memory of processes of one machine: the first makes it and the others open it, or none has it."""
+    processes = [runtime.process(rank) for rank in ranks]
+    machines = {name for name, _ in processes}
+    if len(ranks) < 2 or len(machines) > 1 or not machines.pop():
+        return None
+    watched, place, n = [Watched(pid) for _, pid in processes], ranks.index(runtime.rank), len(ranks)
+
+    def said(name: str, by: int) -> str:
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                return runtime.get(f"shared/{key}/{name}", min(1.0, timeout)).decode()
+            except ExecutionError:
+                late = time.monotonic() > end
+                if late or watched[by].has_ended():
+                    values = {"call": "the first collective", "rank": runtime.rank, "other": ranks[by]}
+                    raise ExecutionError((LATE if late else ENDED).format(seconds=timeout, **values)) from None
+
+    def say(name: str, value: str) -> None:
+        runtime.set(f"shared/{key}/{name}", value.encode())
+
+    segment, descriptor = None, -1
+    with contextlib.suppress(OSError):  # no memory, or no right to another process's files
+        if place == 0:
+            segment, descriptor = Segment.create(n)
+        elif path := said("path", 0):
+            segment = Segment.open(n, path)
+    if place == 0:
+        say("path", f"/proc/{os.getpid()}/fd/{descriptor}" if segment else "")
+        say("all", "yes" * all([said(f"opened/{p}", p) == "yes" for p in range(1, n)]))
+    else:
+        say(f"opened/{place}", "yes" * (segment is not None))
+    all_have_it = said("all", 0) == "yes"
+    if descriptor >= 0:
+        os.close(descriptor)
+    return SharedMemory(segment, ranks, place, timeout, watched) if segment and all_have_it else None
 
 
 class Communicator:
-    """Programs over some of the processes, `ranks` in order, this one among them."""
+    """Programs over some of the processes, `ranks` in order, this one among them.
 
-    def __init__(self, runtime: Runtime, ranks: Sequence[int]) -> None:
+    key: what other communicators of these processes do not have. timeout: seconds, for processes of one machine.
+    """
+
+    def __init__(self, runtime: Runtime, ranks: Sequence[int], key: str, timeout: float) -> None:
         self.runtime, self.ranks = runtime, tuple(ranks)
+        self._shared = _shared_memory(runtime, self.ranks, key, timeout)
         devices = runtime.first_devices()
         self._client = runtime.devices()[0]._client
         self._handles = [devices[r] for r in self.ranks]
@@ -152,16 +210,29 @@ class Communicator:
         self._calls: dict[tuple[Any, ...], int] = {}  # of all-reduces between two, until they are exchanges
 
     def run(self, what: str, x: np.ndarray, out_shape: tuple[int, ...] | None = None, **options: Any) -> np.ndarray:
-        """The result of a collective of these processes' arrays, of one shape and dtype."""
+        """The result of a collective of these processes' arrays, of one shape and dtype: 'all_reduce', 'all_gather',
+        'reduce_scatter', 'all_to_all' with `kind`, 'broadcast' (of bytes) with `root`."""
         out_shape = x.shape if out_shape is None else out_shape
         if not x.size and not np.prod(out_shape):
             return np.zeros(out_shape, x.dtype)
+        if self._shared is not None and not (x.dtype.kind == "c" and options.get("kind") in ("max", "min")):
+            return self._shared.run(what, x, out_shape, **options)
+        if what == "broadcast":  # of bytes: the sum of the one's and zeros
+            x = x if self.ranks[options["root"]] == self.runtime.rank else np.zeros_like(x)
+            what, options = "all_reduce", {"kind": "sum"}
         if what == "all_reduce":
             x = np.ascontiguousarray(x).reshape(-1)
             if x.nbytes > PIECE:
                 return self._in_pieces(x, PIECE // x.itemsize, options).reshape(out_shape)
             return self._result(what, self._begin(what, x, x.shape, options)).reshape(out_shape)
         return self._result(what, self._begin(what, x, out_shape, options))
+
+    def barrier(self, name: str, seconds: float) -> None:
+        """Wait until all these processes are here, at most so long; `name` is used once."""
+        if self._shared is not None:
+            self._shared.run("barrier", np.empty(0, np.uint8), (0,))
+        else:
+            self.runtime.barrier(name, self.ranks, seconds)
 
     def _in_pieces(self, x: np.ndarray, size: int, options: dict[str, Any]) -> np.ndarray:
         """An all-reduce of pieces that stay in the cache, of which one is sent while the one before is copied."""

@@ -22,19 +22,31 @@ dist = torch.distributed
 
 
 def launch(
-    program: str, *args: str, n: int = 2, options=(), limit: float = 240, devices: int = 1
+    program: str, *args: str, n: int = 2, options=(), limit: float = 240, devices: int = 1, shared_memory: str = "1"
 ) -> subprocess.CompletedProcess:
-    """Run a program in n processes."""
+    """Run a program in n processes, which share memory or send their data through Gloo."""
     command = [sys.executable, "-m", "functorch_core.torch.distributed.run", f"--nproc-per-node={n}", *options]
     command += [str(PROGRAMS / program), *map(str, args)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "FUNCTORCH_CPU_DEVICES": str(devices)}
+    environment["FUNCTORCH_SHARED_MEMORY"] = shared_memory
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit, cwd=ROOT)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [2, 4])
-def test_collectives(n):
-    done = launch("collectives.py", n=n)
+@pytest.mark.parametrize(
+    "program, n, shared_memory",
+    [
+        ("collectives.py", 2, "0"),
+        ("collectives.py", 4, "0"),
+        ("collectives.py", 2, "1"),
+        ("collectives.py", 4, "1"),
+        ("long_arrays.py", 2, "0"),
+        ("long_arrays.py", 2, "1"),
+        ("long_arrays.py", 3, "1"),
+    ],
+)
+def test_collectives(program, n, shared_memory):
+    done = launch(program, n=n, shared_memory=shared_memory)
     assert done.returncode == 0, done.stderr
     assert all(f"rank {r} of {n}: all as wanted" in done.stdout for r in range(n)), done.stdout
 
@@ -115,16 +127,71 @@ except RuntimeError as error:
 
 
 @pytest.mark.slow
-def test_who_waits_for_a_process_that_ended_is_told_which(tmp_path):
+@pytest.mark.parametrize("shared_memory", ["0", "1"])
+def test_who_waits_for_a_process_that_ended_is_told_which(tmp_path, shared_memory):
     (tmp_path / "dies.py").write_text(DIES)
-    given = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+    given = {
+        **os.environ,
+        "FUNCTORCH_SHARED_MEMORY": shared_memory,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+        "WORLD_SIZE": "2",
+    }
     command = [sys.executable, "-m", "functorch_core", str(tmp_path / "dies.py")]
     other = subprocess.Popen(command, env={**given, "RANK": "1"}, cwd=ROOT)
     said = subprocess.run(
         command, env={**given, "RANK": "0"}, stdout=subprocess.PIPE, text=True, cwd=ROOT, timeout=120
     ).stdout
     assert other.wait(10) == -signal.SIGKILL
-    assert "all_reduce of process 0 with rank 1 failed after" in said and "it ended, lost the connection" in said
+    if shared_memory == "1":
+        assert said == "all_reduce(256 x float32, sum) of rank 0: the process of rank 1 has ended\n"
+    else:
+        assert "all_reduce of process 0 with rank 1 failed after" in said and "it ended, lost the connection" in said
+
+
+def alone_together(tmp_path, *args: str, n: int = 2, **variables: str) -> list[tuple[int, str]]:
+    """(exit status, what was printed) of each process of does_not_come.py, which nobody watches."""
+    given = {
+        **os.environ,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+        "WORLD_SIZE": str(n),
+        **variables,
+    }
+    command = [sys.executable, "-m", "functorch_core", str(PROGRAMS / "does_not_come.py"), *args]
+    started = [
+        subprocess.Popen(
+            command,
+            env={**given, "RANK": str(r)},
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for r in range(n)
+    ]
+    found = [process.communicate(timeout=120)[0] for process in started]
+    return [(process.returncode, said) for process, said in zip(started, found)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("other", ["0", "1"])
+def test_a_process_that_hangs_is_named_after_the_timeout(tmp_path, other):
+    found = alone_together(tmp_path, "hangs", other, n=3)
+    assert found.pop(int(other)) == (-signal.SIGALRM, "")
+    waited = f"rank {other} did not come within 3 s (it hangs, or called nothing)"
+    gave_up = "does not come, as a call of its own failed before"
+    for status, said in found:
+        assert status == 0 and "all_reduce(5 x float32, sum) of rank" in said and (waited in said or gave_up in said)
+    assert any(waited in said for _, said in found)
+
+
+@pytest.mark.slow
+def test_collectives_that_do_not_fit_are_named_and_not_done(tmp_path):
+    found = alone_together(tmp_path, "mismatch", "1", n=3)
+    calls = [f"Rank {r} is running all_reduce({3 if r == 1 else 5} x float32, sum)" for r in range(3)]
+    for rank, (status, said) in enumerate(found):
+        assert status == 0 and ", ".join(calls) in said and f"rank {rank} has {[9.0] * 5}" in said
 
 
 @pytest.mark.slow

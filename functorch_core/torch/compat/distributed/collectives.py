@@ -96,11 +96,10 @@ def _gathered(g: ProcessGroup, x: np.ndarray) -> np.ndarray:
 
 
 def _from(g: ProcessGroup, x: np.ndarray, root: int) -> np.ndarray:
-    """The array of the process of that rank in the group, exactly: the sum of its bits and zeros."""
+    """The array of the process of that rank in the group, exactly."""
     if g.size() == 1:
         return x.copy()
-    raw = _raw(x) if g.rank() == root else np.zeros(x.size * x.dtype.itemsize, np.uint8)
-    return g.run("all_reduce", raw, kind="sum").view(x.dtype).reshape(x.shape)
+    return g.run("broadcast", _raw(x), root=root).view(x.dtype).reshape(x.shape)
 
 
 def _root(g: ProcessGroup, given: int | None, in_group: int | None, what: str) -> int:
@@ -422,18 +421,9 @@ def barrier(group=None, async_op=False, device_ids=None):
     >>> torch.distributed.barrier()
     """
     g = _group(group)
-    if g is not None:
-        _wait(g, g.timeout)
+    if g is not None and g.size() > 1:
+        g.barrier()
     return _done(None, async_op)
-
-
-def _wait(g: ProcessGroup, seconds: float):
-    if g.size() > 1:
-        g.n_barriers += 1
-        try:
-            runtime().barrier(f"{g.key}/{g.n_barriers}", g.ranks, seconds)
-        except RuntimeError as error:
-            raise RuntimeError(str(error)) from None
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):

@@ -162,12 +162,23 @@ class ProcessGroup:
 
     def run(self, what: str, x: np.ndarray, out_shape: tuple[int, ...] | None = None, **options) -> np.ndarray:
         """A collective of the processes' arrays, see Communicator.run; RuntimeError if others are gone."""
-        if self._communicator is None:
-            self._communicator = processes.Communicator(runtime(), self.ranks)
         try:
-            return self._communicator.run(what, x, out_shape, **options)
+            return self._joined().run(what, x, out_shape, **options)
         except ExecutionError as error:
             raise RuntimeError(str(error)) from None
+
+    def barrier(self) -> None:
+        """Wait until all of its processes are here; RuntimeError after the timeout, or if others are gone."""
+        self.n_barriers += 1
+        try:
+            self._joined().barrier(f"{self.key}/{self.n_barriers}", self.timeout)
+        except ExecutionError as error:
+            raise RuntimeError(str(error)) from None
+
+    def _joined(self) -> processes.Communicator:
+        if self._communicator is None:
+            self._communicator = processes.Communicator(runtime(), self.ranks, self.key, self.timeout)
+        return self._communicator
 
     def __repr__(self):
         return f"ProcessGroup(ranks={self.ranks}, backend={str(self.backend)!r})"
