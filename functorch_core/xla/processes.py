@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from . import binding, memory
+from . import binding, lost_service, memory
 from .binding import aval_of
 from .device import Device, adopt
 from .device import devices as own_devices
@@ -32,6 +32,7 @@ LOST = (
     "{what} of process {rank} with {others} failed after {seconds:.3g} s: {who} ended, lost the connection or did not "
     "come: {error}"
 )
+SERVICE_ENDED = "process {rank} of {size}: the process of rank 0, which runs the service that all meet at, has ended"
 LEAVING = 60  # seconds that a process which leaves waits for the others
 PIECE = 2 << 20  # bytes; all-reduces of 64 MB took 165 ms as one, in pieces of 1 MB 110, of 2 MB 65, of 4 MB 70 to 85
 # Two processes exchange what they have and combine it: the same results as XLA's all-reduce, 1 KB in 0.12 ms for 0.16.
@@ -55,14 +56,22 @@ class Runtime:
 
     def __init__(self, address: str, rank: int, size: int, timeout: float, n_devices: int = 1) -> None:
         self.rank, self.size, self.timeout, self.n_devices = rank, size, timeout, n_devices
+        lost_service.survive()
         self.service = binding.runtime_service(address, size) if rank == 0 else None
-        self.client = binding.runtime_client(address, rank, int(timeout))
-        for kept in (self.client, self.service):  # freed while their threads run, they end the process with SIGABRT
+        self._client = binding.runtime_client(address, rank, int(timeout))
+        for kept in (self._client, self.service):  # freed while their threads run, they end the process with SIGABRT
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
         self._lock = threading.Lock()
         self._devices: tuple[Device, ...] | None = None
         self._barriers = 0
         self._processes: dict[int, tuple[str, int]] = {}
+
+    @property
+    def client(self) -> Any:
+        """The runtime's client; ExecutionError if the service has ended."""
+        if lost_service.is_lost():
+            raise ExecutionError(SERVICE_ENDED.format(rank=self.rank, size=self.size))
+        return self._client
 
     # ---- the key-value store
 
@@ -73,8 +82,11 @@ class Runtime:
     def get(self, key: str, timeout: float | None = None) -> bytes:
         """The bytes of a key, waited for; ExecutionError after the timeout (seconds)."""
         seconds = self.timeout if timeout is None else timeout
+        found = self.try_get(key)
+        if found is not None:
+            return found
         try:
-            return self.client.blocking_key_value_get_bytes(key, max(1, int(seconds * 1000)))
+            return self._waited(self.client.blocking_key_value_get_bytes, key, max(1, int(seconds * 1000)))
         except binding.RuntimeFailure as error:
             raise self._gone(f"the key {key!r}", seconds, error) from None
 
@@ -97,9 +109,29 @@ class Runtime:
         """Wait until all these processes are here; ExecutionError after the timeout (seconds)."""
         seconds = self.timeout if timeout is None else timeout
         try:
-            self.client.wait_at_barrier(name, max(1, int(seconds * 1000)), list(ranks))
+            self._waited(self.client.wait_at_barrier, name, max(1, int(seconds * 1000)), list(ranks))
         except binding.RuntimeFailure as error:
             raise self._gone("the others at a barrier", seconds, error) from None
+
+    def _waited(self, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of a call of the client that waits for other processes. It waits for ever where the service ends
+        meanwhile, and so on a thread of its own."""
+        found: list[Any] = []
+        done = threading.Event()
+
+        def call() -> None:
+            try:
+                found.append(function(*args))
+            except BaseException as error:
+                found.append(error)
+            done.set()
+
+        threading.Thread(target=call, daemon=True).start()
+        while not done.wait(0.5):
+            _ = self.client  # raises if the service has ended
+        if isinstance(found[0], BaseException):
+            raise found[0]
+        return found[0]
 
     def _gone(self, what: str, seconds: float, error: Exception) -> ExecutionError:
         text = str(error).splitlines()[0]
@@ -135,8 +167,8 @@ class Runtime:
     def close(self) -> None:
         """Leave together: the others, too, are done with each other and with the service."""
         self._devices = None
-        with contextlib.suppress(binding.RuntimeFailure):  # the others may be gone
-            self.client.wait_at_barrier("leaving", LEAVING * 1000, list(range(self.size)))
+        with contextlib.suppress(binding.RuntimeFailure, ExecutionError):  # the others may be gone
+            self._waited(self.client.wait_at_barrier, "leaving", LEAVING * 1000, list(range(self.size)))
         self.end()
         if self.service is not None:
             with contextlib.suppress(binding.RuntimeFailure):
@@ -146,7 +178,7 @@ class Runtime:
         """Leave. A thread of XLA's that calls Python when it is no longer there would end the process with SIGABRT.
 
         The service is left to the end of the process: to shut it down takes five seconds if others have not left."""
-        with contextlib.suppress(binding.RuntimeFailure):
+        with contextlib.suppress(binding.RuntimeFailure, ExecutionError):
             self.client.shutdown()
 
 

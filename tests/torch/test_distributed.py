@@ -187,6 +187,15 @@ def test_a_process_that_hangs_is_named_after_the_timeout(tmp_path, other):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("shared_memory", ["0", "1"])
+def test_the_end_of_the_first_process_does_not_end_the_others(tmp_path, shared_memory):
+    first, *others = alone_together(tmp_path, "ended", "0", n=2, FUNCTORCH_SHARED_MEMORY=shared_memory)
+    assert first == (7, "") or shared_memory == "0" and first[0] == 7
+    for status, said in others:  # the runtime's service was the first one's
+        assert status == 0 and "rank 1 after" in said and "rank 0" in said and "ended" in said
+
+
+@pytest.mark.slow
 def test_collectives_that_do_not_fit_are_named_and_not_done(tmp_path):
     found = alone_together(tmp_path, "mismatch", "1", n=3)
     calls = [f"Rank {r} is running all_reduce({3 if r == 1 else 5} x float32, sum)" for r in range(3)]
