@@ -38,7 +38,6 @@ def survive() -> Any:
     current_type.restype = ctypes.c_void_p
     previous: list[Any] = []
 
-    @_HANDLER
     def terminated() -> None:
         if _name(current_type()) == FAILED_CONVERSION:
             _Service.is_lost = True
@@ -47,8 +46,9 @@ def survive() -> Any:
                 _libc().pause()  # not time.sleep: a thread must not come back to Python when that has ended
         previous[0]()
 
-    previous.append(_HANDLER(set_terminate(ctypes.cast(terminated, ctypes.c_void_p))))
-    return terminated
+    handler = _HANDLER(terminated)
+    previous.append(_HANDLER(set_terminate(ctypes.cast(handler, ctypes.c_void_p))))
+    return handler
 
 
 @functools.lru_cache(maxsize=1)

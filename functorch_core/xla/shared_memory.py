@@ -172,7 +172,8 @@ class SharedMemory:
         self._others = [p for p in range(len(ranks)) if p != place]
         self._line = place * LINE // 8  # the word where this process's begin
         self._count = self._turn = 0
-        self._call, self._described = b"", {}  # what is called, and what was before, by its key
+        self._call = self._current = b""  # what is called and not yet said; what is called
+        self._described: dict[tuple[Any, ...], bytes] = {}  # what was called
         self._broken = ""
         self._lock = threading.Lock()
         self._views: dict[np.dtype, np.ndarray] = {}
