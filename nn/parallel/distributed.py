@@ -134,8 +134,27 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
         for p in parameters:
             by_dtype.setdefault(p.dtype, []).append(p)
         for group in by_dtype.values():
-            grads = [p.detach() * 0 if p.grad is None else p.grad for p in group]
-            self._keep(group, self._mean(torch.cat([g.reshape(-1) for g in grads]).detach(), group))
+            if self._hook is None:
+                self._average_together(group)
+            else:
+                grads = [p.detach() * 0 if p.grad is None else p.grad for p in group]
+                self._keep(group, self._by_hook(torch.cat([g.reshape(-1) for g in grads]).detach(), group))
+
+    def _average_together(self, group):
+        with no_grad():
+            for p in group:
+                if p.grad is None:
+                    p.grad = torch.zeros_like(p)
+            grads = [p.grad for p in group]
+            torch.distributed.all_reduce_coalesced(grads, torch.distributed.ReduceOp.AVG, self.process_group)
+            if self._by_running:
+                for g in grads:
+                    g.mul_(self.process_group.size() / self._by_running)
+
+    def _by_hook(self, flat, group):
+        state, hook = self._hook
+        mean = hook(state, GradBucket(flat, group)).wait()
+        return mean * (self.process_group.size() / self._by_running) if self._by_running else mean
 
     def _keep(self, group, mean):
         with no_grad():
@@ -144,15 +163,6 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
                     p.grad = part.view(p.shape).clone()
                 else:
                     p.grad.copy_(part.view(p.shape))
-
-    def _mean(self, flat, group):
-        if self._hook is not None:
-            state, hook = self._hook
-            mean = hook(state, GradBucket(flat, group)).wait()
-        else:
-            torch.distributed.all_reduce(flat, torch.distributed.ReduceOp.AVG, self.process_group)
-            mean = flat
-        return mean * (self.process_group.size() / self._by_running) if self._by_running else mean
 
     @contextlib.contextmanager
     def no_sync(self):

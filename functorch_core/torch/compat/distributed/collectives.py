@@ -5,6 +5,7 @@ Each is computed when it is called, with `async_op` as well: the Work that it re
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 import threading
@@ -27,6 +28,7 @@ ONE_SIZE = "{name}: rank {rank} has {found} where the others have {wanted}; all 
 LONG = {"src": "source", "dst": "destination"}
 NOBODY = "Invalid {what} rank: {what} rank should not be the same as the rank of the current process."
 LATE = "{name}: nothing came from rank {rank} within {seconds:g} s; it may have ended, or not sent"
+ALIGNED = 64  # bytes
 UNSENT = "send: rank {rank} took nothing within {seconds:g} s; it may have ended"
 LISTED = "{name}: {what} has {found} tensors, the group has {wanted} processes"
 
@@ -81,9 +83,24 @@ def _reduced(g: ProcessGroup, x: np.ndarray, op) -> np.ndarray:
         return g.run("all_reduce", x.view(np.uint8), kind=as_bytes).view(np.bool_)
     narrow = x.dtype in dt.FLOAT8 or x.dtype == dt.bfloat16
     total = g.run("all_reduce", x.astype(np.float32) if narrow else x, kind=KINDS[kind])
-    if kind is ReduceOp.AVG:
+    if kind is ReduceOp.AVG and total.dtype.kind in "fc" and total.flags.writeable:
+        np.divide(total, np.asarray(g.size(), total.dtype), out=total)
+    elif kind is ReduceOp.AVG:
         total = total / np.asarray(g.size(), total.dtype)
     return total.astype(x.dtype, copy=False)
+
+
+def _reduced_together(g: ProcessGroup, arrays: Sequence[np.ndarray], op) -> list[np.ndarray]:
+    """What op makes of several arrays of one dtype of each process, in one message; each begins where a program can
+    take it without a copy."""
+    dtype = arrays[0].dtype
+    unit = max(1, ALIGNED // dtype.itemsize)
+    starts = [0, *itertools.accumulate([-(-x.size // unit) * unit for x in arrays])]
+    flat = np.zeros(starts[-1], dtype)
+    for start, x in zip(starts, arrays):
+        flat[start : start + x.size] = x.reshape(-1)
+    total = _reduced(g, flat, op)
+    return [total[start : start + x.size].reshape(x.shape) for start, x in zip(starts, arrays)]
 
 
 def _gathered(g: ProcessGroup, x: np.ndarray) -> np.ndarray:
@@ -134,7 +151,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
 
 
 def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
-    """all_reduce of each tensor.
+    """all_reduce of each tensor, in one message for those of a dtype.
 
     >>> import torch.distributed as dist
     >>> x = [torch.ones(1), torch.ones(2)]
@@ -142,8 +159,16 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
     >>> x
     [tensor([1.]), tensor([1., 1.])]
     """
-    for tensor in tensors:
-        all_reduce(tensor, op, group)
+    g = _group(group)
+    if g is not None:
+        by_dtype: dict = {}
+        for tensor in tensors:
+            x = _array(tensor, "all_reduce_coalesced")
+            by_dtype.setdefault(x.dtype, []).append((tensor, x))
+        for pairs in by_dtype.values():
+            totals = _reduced_together(g, [x for _, x in pairs], op)
+            for (tensor, _), total in zip(pairs, totals):
+                _put(tensor, total)
     return _done(tensors, async_op)
 
 
