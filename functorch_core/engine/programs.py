@@ -8,6 +8,7 @@ pays; from then on as one fused program. Only sightings and static costs decide,
 from __future__ import annotations
 
 import atexit
+import collections
 import itertools
 import math
 import sys
@@ -304,7 +305,7 @@ def _ask_again(plan: Plan, recording: Recording, live: tuple[int, ...]) -> None:
 
     What makes the inputs may be compiled soon, so that it is asked again after as many sightings.
     """
-    passing = _passing_arrays(recording.inputs)
+    passing = _passing_arrays(recording, live)
     others, work = _done[0] - plan.began[0], _done[1] - plan.began[1]
     rare = plan.sightings < RARE * others and plan.sightings * plan.reference < SMALL_PART * work
     if not (passing or rare):
@@ -315,10 +316,13 @@ def _ask_again(plan: Plan, recording: Recording, live: tuple[int, ...]) -> None:
         plan.start, plan.threshold = (start, threshold) if start <= again else (again, again + 1)
 
 
-def _passing_arrays(inputs: list[Value]) -> int:
-    """How many inputs are host arrays that nobody else holds."""
-    counts = list(map(sys.getrefcount, inputs))  # + 1: input_slots
-    return sum([n == ALONE + 1 and isinstance(v.data, np.ndarray) for n, v in zip(counts, inputs, strict=True)])
+def _passing_arrays(recording: Recording, live: tuple[int, ...]) -> int:
+    """How many inputs are host arrays that nobody else holds, and that the last sighting is unlikely to have made: of
+    the shape and dtype of no result (what an optimizer goes on from is the result of its last step)."""
+    counts = list(map(sys.getrefcount, recording.inputs))  # + 1: input_slots
+    alone = [n == ALONE + 1 and isinstance(v.data, np.ndarray) for n, v in zip(counts, recording.inputs, strict=True)]
+    passing = collections.Counter([v.aval for v, is_alone in zip(recording.inputs, alone) if is_alone])
+    return (passing - collections.Counter([recording.values[slot].aval for slot in live])).total()
 
 
 def _forget_old_plans() -> None:
