@@ -132,7 +132,10 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
         """Average the gradients, all of one dtype in one message; zeros stand for those that a process has not."""
         by_dtype: dict = {}
         for p in parameters:
-            by_dtype.setdefault(p.dtype, []).append(p)
+            if p.grad is not None and p.grad.is_sparse:
+                torch.distributed.all_reduce(p.grad, torch.distributed.ReduceOp.AVG, self.process_group)
+            else:
+                by_dtype.setdefault(p.dtype, []).append(p)
         for group in by_dtype.values():
             if self._hook is None:
                 self._average_together(group)

@@ -174,5 +174,17 @@ dist.set_debug_level(dist.DebugLevel.OFF)
 
 dist.monitored_barrier()
 dist.barrier()
+# ---- sparse tensors, and modules with sparse gradients
+s = torch.sparse_coo_tensor([[rank, n]], [1.0, 2.0], (n + 2,))
+dist.all_reduce(s)
+assert s.to_dense().tolist() == [1.0] * n + [2.0 * n, 0.0]
+s = torch.sparse_coo_tensor([[0, rank]], torch.ones(2, 3), (n, 3))
+dist.all_reduce(s, dist.ReduceOp.AVG, half)
+assert s.to_dense()[0].tolist() == [1.0 + (0 in half.ranks) / len(half.ranks)] * 3
+table = torch.nn.parallel.DistributedDataParallel(torch.nn.Embedding(n + 1, 2, sparse=True))
+table(torch.tensor([rank, n])).sum().backward()
+grad = table.module.weight.grad
+assert grad.is_sparse and grad.to_dense()[:, 0].tolist() == [1 / n] * n + [1.0]
+
 print(f"rank {rank} of {n}: all as wanted", flush=True)
 dist.destroy_process_group()

@@ -16,6 +16,7 @@ import numpy as np
 from ....core import dtypes as dt
 from ....engine import to_numpy
 from ...operators.shape.copies import take_over
+from ...operators.sparse.tensor import sparse_coo_tensor
 from ...tape.modes import no_grad
 from ...tensors.base import Tensor, from_array
 from .debug import compared
@@ -145,9 +146,29 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     tensor([1., 2.])
     """
     g = _group(group)
-    if g is not None:
+    if g is not None and isinstance(tensor, Tensor) and tensor.is_sparse:
+        with no_grad():
+            tensor.copy_(_sparse_sum(g, tensor, op))
+    elif g is not None:
         _put(tensor, _reduced(g, _array(tensor, "all_reduce"), op))
     return _done([tensor], async_op)
+
+
+def _sparse_sum(g: ProcessGroup, tensor: Tensor, op) -> Tensor:
+    """The sum, or the mean, of the sparse tensors of all processes, which may have different elements."""
+    if op not in (ReduceOp.SUM, ReduceOp.AVG):
+        raise RuntimeError(f"all_reduce of sparse tensors adds them up; got {op}")
+    own = tensor.detach().coalesce()
+    indices, values = to_numpy(own.indices()._read()), to_numpy(own.values()._read())
+    counts = [int(n) for n in _gathered(g, np.asarray([indices.shape[1]]))[:, 0]]
+    rows = _uneven(g, indices.T, [n * len(indices) for n in counts])
+    of_all = _uneven(g, values, [n * math.prod(values.shape[1:]) for n in counts])
+    together = np.concatenate([row.reshape(-1, len(indices)) for row in rows]).T
+    summands = np.concatenate(of_all).reshape(-1, *values.shape[1:])
+    if op is ReduceOp.AVG:
+        summands = summands / np.asarray(g.size(), summands.dtype)
+    total = sparse_coo_tensor(from_array(together), from_array(summands), tensor.shape)
+    return total.coalesce()
 
 
 def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
