@@ -47,9 +47,9 @@ kept = {"model": state, "optimizer": optimizer_state, "step": start + steps, "no
 
 
 class Waiting(dcp.FileSystemWriter):
-    def write(self, *args):
+    def write_data(self, *args):
         assert returned.wait(60), "async_save has not returned before it wrote"
-        return super().write(*args)
+        return super().write_data(*args)
 
 
 returned = threading.Event()

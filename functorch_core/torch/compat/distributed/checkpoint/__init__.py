@@ -1,10 +1,15 @@
 """torch.distributed.checkpoint: checkpoints that all processes write, and any number of processes reads."""
 
 from .... import _missing
+from .api import CheckpointException
+from .default_planner import DefaultLoadPlanner, DefaultSavePlanner
 from .filesystem import FileSystemReader, FileSystemWriter
 from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, TensorStorageMetadata
-from .state_dict_saver import CheckpointException, async_save, load, load_state_dict, save, save_state_dict
+from .planner import LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner, WriteItem
+from .state_dict_loader import load, load_state_dict
+from .state_dict_saver import async_save, save, save_state_dict
+from .storage import StorageReader, StorageWriter
 
-__getattr__ = _missing.getter(
-    __name__, ("filesystem", "metadata", "state_dict", "state_dict_loader", "state_dict_saver")
-)
+_MODULES = "_nested_dict _sharded_tensor_utils api default_planner filesystem format_utils metadata planner staging "
+_MODULES += "state_dict state_dict_loader state_dict_saver stateful storage"
+__getattr__ = _missing.getter(__name__, tuple(_MODULES.split()))

@@ -1,0 +1,39 @@
+"""Planners, storages and other forms of distributed checkpoints, by two processes, beside real PyTorch."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from functorch_core.torch.compat.distributed.group import free_port
+
+from .test_distributed import PROGRAMS, ROOT
+
+pytestmark = pytest.mark.slow
+
+
+def printed(library: str, *folders) -> list[str]:
+    """What two processes print under one library."""
+    given = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+    given["OMP_NUM_THREADS"] = "1"
+    with_shim = ["-m", "functorch_core"] if library == "ours" else []
+    command = [sys.executable, *with_shim, str(PROGRAMS / "planners.py"), *map(str, folders)]
+    started = [
+        subprocess.Popen(
+            command, env={**given, "RANK": str(r)}, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for r in range(2)
+    ]
+    said = [process.communicate(timeout=240) for process in started]
+    assert all(process.returncode == 0 for process in started), "".join(errors for _, errors in said)
+    return [line for line in said[0][0].splitlines() if line[:3] in ("0: ", "1: ")]
+
+
+def test_planners_and_storages_of_ones_own_do_as_with_pytorch(tmp_path):
+    theirs = printed("theirs", tmp_path / "theirs")
+    ours = printed("ours", tmp_path / "ours", tmp_path / "theirs")
+    assert len(theirs) == 26 and ours[:26] == theirs
+    assert printed("theirs", tmp_path / "theirs", tmp_path / "ours") == ours  # each reads what the other wrote
+    kept = "{'divided': [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0], [8.0, 9.0]], 'copies': [0.0, 1.0],"
+    assert ours[26].startswith("0: of the other " + kept)
