@@ -39,9 +39,23 @@ from .collectives import (
 )
 from .debug import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
 from .device_mesh import DeviceMesh, init_device_mesh
+from .direct import (
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    BuiltinCommHookType,
+    GatherOptions,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+    breakpoint,
+)
 from .errors import DistBackendError, DistError, DistNetworkError, DistStoreError
 from .group import (
     Backend,
+    BackendConfig,
     GroupMember,
     ProcessGroup,
     ReduceOp,
@@ -49,10 +63,12 @@ from .group import (
     _rank_not_in_group,
     destroy_process_group,
     get_backend,
+    get_backend_config,
     get_default_backend_for_device,
     get_global_rank,
     get_group_rank,
     get_node_local_rank,
+    get_pg_count,
     get_process_group_ranks,
     get_rank,
     get_world_size,
@@ -69,11 +85,16 @@ from .group import (
     is_xccl_available,
     new_group,
     new_subgroups,
+    new_subgroups_by_enumeration,
     reduce_op,
+    split_group,
+    supports_complex,
 )
+from .rendezvous import register_rendezvous_handler, rendezvous
 from .stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 
-_all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
+_all_gather_base = all_gather_single = all_gather_into_tensor
+_reduce_scatter_base = reduce_scatter_single = reduce_scatter_tensor
 
 __getattr__ = _missing.getter(
     __name__,

@@ -468,7 +468,7 @@ def barrier(group=None, async_op=False, device_ids=None):
     """
     g = _group(group)
     if g is not None and g.size() > 1:
-        g.barrier()
+        g.meet()
     return _done(None, async_op)
 
 

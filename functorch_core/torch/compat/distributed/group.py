@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -144,7 +144,7 @@ class ProcessGroup:
         self.backend, self.ranks, self.global_rank = Backend(backend or "gloo"), list(ranks), rank
         self.group_name, self.timeout = name, seconds_of(timeout)
         self._communicator: processes.Communicator | None = None
-        self.n_barriers = self.n_compared = 0
+        self.n_barriers = self.n_compared = self.n_splits = 0
         self.key = f"{name}/{number}/{self.ranks}"  # what messages of this group begin with
         self.parts: dict[tuple[int, ...], ProcessGroup] = {}  # see of_ranks
 
@@ -167,7 +167,7 @@ class ProcessGroup:
         except ExecutionError as error:
             raise RuntimeError(str(error)) from None
 
-    def barrier(self) -> None:
+    def meet(self) -> None:
         """Wait until all of its processes are here; RuntimeError after the timeout, or if others are gone."""
         self.n_barriers += 1
         try:
@@ -179,6 +179,15 @@ class ProcessGroup:
         if self._communicator is None:
             self._communicator = processes.Communicator(runtime(), self.ranks, self.key, self.timeout)
         return self._communicator
+
+    @property
+    def group_desc(self) -> str:
+        """What new_group was told of it."""
+        return self.group_name
+
+    def set_timeout(self, timeout) -> None:
+        """Wait so long for others; before its first collective."""
+        self.timeout = seconds_of(timeout)
 
     def __repr__(self):
         return f"ProcessGroup(ranks={self.ranks}, backend={str(self.backend)!r})"
@@ -197,6 +206,9 @@ class _GroupMember:
 
 
 GroupMember = group = _GroupMember
+
+
+handlers: dict[str, Callable] = {}  # of rendezvous, by the scheme of an init_method
 
 
 class _World:
@@ -263,6 +275,9 @@ def init_process_group(
     if GroupMember.WORLD is not None:
         raise ValueError("trying to initialize the default process group twice!")
     world_size, rank = (-1 if n is None else n for n in (world_size, rank))
+    scheme = (init_method or "").partition("://")[0]
+    if store is None and scheme in handlers:
+        store, rank, world_size = next(handlers[scheme](init_method, rank=rank, world_size=world_size))
     if store is None and (init_method or "env://").startswith("env://"):
         world_size, rank = _from_environment("WORLD_SIZE", world_size, 1), _from_environment("RANK", rank, 0)
     if not 0 <= rank < world_size:
@@ -403,6 +418,109 @@ def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_op
         raise ValueError("The world size must be divisible by group_size")
     made = [new_group(range(k, k + size), timeout, backend) for k in range(0, world.size(), size)]
     return next(g for g in made if isinstance(g, ProcessGroup)), made
+
+
+def new_subgroups_by_enumeration(ranks_per_subgroup_list, timeout=None, backend=None, pg_options=None, group_desc=None):
+    """(the group of this process, all groups): groups of the ranks in each list. ValueError if a rank is in two.
+
+    >>> import torch.distributed as dist
+    >>> mine, groups = dist.new_subgroups_by_enumeration([[0]])
+    >>> dist.get_world_size(mine), len(groups)
+    (1, 1)
+    """
+    if not ranks_per_subgroup_list:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    together = [r for ranks in ranks_per_subgroup_list for r in ranks]
+    for r in together:
+        if together.count(r) > 1:
+            raise ValueError(f"Rank {r} has appeared in both subgroups of {ranks_per_subgroup_list}")
+    made = [new_group(ranks, timeout, backend, group_desc=group_desc) for ranks in ranks_per_subgroup_list]
+    return next((g for g in made if isinstance(g, ProcessGroup)), None), made
+
+
+def split_group(
+    parent_pg=None, split_ranks=None, timeout=None, pg_options=None, group_desc=None, backend=None
+) -> ProcessGroup | None:
+    """The group of this process among those that a group is divided into, by lists of places in it; None if no list has
+    this process. All processes of the group call it.
+
+    >>> import torch.distributed as dist
+    >>> dist.split_group(split_ranks=[[0]]).size()
+    1
+    """
+    parent = parent_pg or default()
+    if not split_ranks:
+        raise ValueError("split_ranks cannot be None or empty")
+    parent.n_splits += 1
+    for places in split_ranks:
+        chosen = sorted(parent.ranks[place] for place in places)
+        if parent.global_rank in chosen:
+            name = group_desc or f"{parent.group_name}:split:{parent.n_splits}"
+            limit = timeout or parent.timeout
+            made = ProcessGroup(backend or parent.backend, chosen, parent.global_rank, name, limit, parent.n_splits)
+            made.key = f"{parent.key}/{made.key}"
+            return made
+    return None
+
+
+def get_pg_count() -> int:
+    """How many groups there are.
+
+    >>> torch.distributed.get_pg_count() >= 1
+    True
+    """
+    return _world.n_groups + (GroupMember.WORLD is not None)
+
+
+class BackendConfig:
+    """The backend of each type of device, of a name such as "gloo" or "cpu:gloo,cuda:nccl".
+
+    >>> import torch.distributed as dist
+    >>> dist.BackendConfig(dist.Backend("cpu:gloo,cuda:nccl")).get_device_backend_map()
+    {'cpu': 'gloo', 'cuda': 'nccl'}
+    """
+
+    def __init__(self, backend: Backend):
+        name = str(backend).lower()
+        if ":" in name:
+            pairs = [part.split(":") for part in name.split(",")]
+            if any(len(pair) != 2 for pair in pairs):
+                raise ValueError(
+                    f"The custom backend string argument is invalid: {backend}; expected device:backend,..."
+                )
+            self.device_backend_map = {device: Backend(of_it) for device, of_it in pairs}
+        elif name == Backend.UNDEFINED:
+            self.device_backend_map = {"cpu": Backend(Backend.GLOO)}
+        else:
+            devices = ["cuda"] if name == Backend.NCCL else ["cpu", "cuda"]
+            self.device_backend_map = dict.fromkeys(devices, Backend(name))
+
+    def get_device_backend_map(self) -> dict[str, Backend]:
+        """The backends by the type of device."""
+        return self.device_backend_map
+
+    def __repr__(self):
+        return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
+
+
+def get_backend_config(group=None) -> str:
+    """The backends of a group's devices, as text.
+
+    >>> torch.distributed.get_backend_config()
+    'cpu:gloo,cuda:gloo'
+    """
+    return str(BackendConfig((group or default()).backend))
+
+
+def supports_complex(reduceOp) -> bool:
+    """Whether complex numbers can be combined so: not by order or bits.
+
+    >>> import torch.distributed as dist
+    >>> dist.supports_complex(dist.ReduceOp.SUM), dist.supports_complex(dist.ReduceOp.MAX)
+    (True, False)
+    """
+    kind = getattr(reduceOp, "op", reduceOp)
+    return kind not in (ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PRODUCT, ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 
 def _rank_not_in_group(group) -> bool:

@@ -1,4 +1,4 @@
-"""Planners, storages and other forms of distributed checkpoints, by two processes, beside real PyTorch."""
+"""Programs of two processes that print the same under this library and real PyTorch."""
 
 import os
 import subprocess
@@ -13,12 +13,12 @@ from .test_distributed import PROGRAMS, ROOT
 pytestmark = pytest.mark.slow
 
 
-def printed(library: str, *folders) -> list[str]:
-    """What two processes print under one library."""
+def printed(library: str, program: str, *folders) -> list[str]:
+    """What two processes print under one library, each line with the number of the process that it is about."""
     given = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
     given["OMP_NUM_THREADS"] = "1"
     with_shim = ["-m", "functorch_core"] if library == "ours" else []
-    command = [sys.executable, *with_shim, str(PROGRAMS / "planners.py"), *map(str, folders)]
+    command = [sys.executable, *with_shim, str(PROGRAMS / program), *map(str, folders)]
     started = [
         subprocess.Popen(
             command, env={**given, "RANK": str(r)}, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -31,9 +31,16 @@ def printed(library: str, *folders) -> list[str]:
 
 
 def test_planners_and_storages_of_ones_own_do_as_with_pytorch(tmp_path):
-    theirs = printed("theirs", tmp_path / "theirs")
-    ours = printed("ours", tmp_path / "ours", tmp_path / "theirs")
+    theirs = printed("theirs", "planners.py", tmp_path / "theirs")
+    ours = printed("ours", "planners.py", tmp_path / "ours", tmp_path / "theirs")
     assert len(theirs) == 26 and ours[:26] == theirs
-    assert printed("theirs", tmp_path / "theirs", tmp_path / "ours") == ours  # each reads what the other wrote
+    assert printed("theirs", "planners.py", tmp_path / "theirs", tmp_path / "ours") == ours  # each reads what the other wrote
     kept = "{'divided': [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0], [8.0, 9.0]], 'copies': [0.0, 1.0],"
     assert ours[26].startswith("0: of the other " + kept)
+
+
+def test_methods_of_groups_and_groups_of_groups_do_as_with_pytorch(tmp_path):
+    for name in ("theirs", "ours"):
+        (tmp_path / name).mkdir()
+    theirs, ours = (printed(name, "groups.py", tmp_path / name) for name in ("theirs", "ours"))
+    assert len(theirs) == 36 and ours == theirs
