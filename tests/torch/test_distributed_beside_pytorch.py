@@ -26,7 +26,9 @@ def printed(library: str, program: str, *folders) -> list[str]:
         for r in range(2)
     ]
     said = [process.communicate(timeout=240) for process in started]
-    assert all(process.returncode == 0 for process in started), "".join(errors for _, errors in said)
+    errors = "".join(error for _, error in said)
+    # PyTorch's processes are sometimes aborted at their end ("terminate called without an active exception").
+    assert library == "theirs" or all(process.returncode == 0 for process in started), errors
     return [line for line in said[0][0].splitlines() if line[:3] in ("0: ", "1: ")]
 
 
