@@ -69,6 +69,7 @@ def test_arrays_over_the_devices_of_two_processes():
         ("older_wrapper.py", 2),
         ("calls.py", 2),
         ("attention.py", 2),
+        ("transforms.py", 3),
         ("two_dimensions.py", 4),
     ],
 )

@@ -36,7 +36,9 @@ def test_planners_and_storages_of_ones_own_do_as_with_pytorch(tmp_path):
     theirs = printed("theirs", "planners.py", tmp_path / "theirs")
     ours = printed("ours", "planners.py", tmp_path / "ours", tmp_path / "theirs")
     assert len(theirs) == 26 and ours[:26] == theirs
-    assert printed("theirs", "planners.py", tmp_path / "theirs", tmp_path / "ours") == ours  # each reads what the other wrote
+    assert (
+        printed("theirs", "planners.py", tmp_path / "theirs", tmp_path / "ours") == ours
+    )  # each reads what the other wrote
     kept = "{'divided': [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0], [8.0, 9.0]], 'copies': [0.0, 1.0],"
     assert ours[26].startswith("0: of the other " + kept)
 

@@ -1,7 +1,7 @@
 """torch.distributed.nn.functional: collectives that give new tensors and are differentiable.
 
 A collective is a linear map of the tensors of all processes; its backward pass is the transposed one, in which all
-processes have to take part.
+processes have to take part. They compose with torch.func's transforms: those of a batch go in one message.
 """
 
 from __future__ import annotations
@@ -17,24 +17,54 @@ NOT_LINEAR = "the gradient of {name} with {op}: only SUM and AVG are linear"
 
 
 class _Linear(Function):
-    """forward(*tensors), whose backward pass is backward(*grads); each gives a tensor or a tuple of them."""
+    """forward(*tensors), a linear map, whose backward pass is its transpose, backward(*grads); each gives a tensor or a
+    tuple of them, and takes tensors of more dimensions behind theirs."""
 
     @staticmethod
-    def forward(ctx, forward: Callable, backward: Callable, *tensors: Tensor):
+    def forward(forward: Callable, backward: Callable, *tensors: Tensor):
         """The result."""
-        ctx.backward_of = backward
         return forward(*tensors)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """What the other passes need."""
+        ctx.maps = inputs[:2]
 
     @staticmethod
     def backward(ctx, *grads):
         """The gradients of the tensors."""
-        found = ctx.backward_of(*grads)
+        forward, backward = ctx.maps
+        found = _linear(backward, forward, *grads)
         return None, None, *(found if isinstance(found, tuple) else (found,))
+
+    @staticmethod
+    def jvp(ctx, forward_, backward_, *tangents):
+        """The tangent of the result."""
+        forward, backward = ctx.maps
+        getattr(forward, "check", lambda: None)()
+        return _linear(forward, backward, *tangents)
+
+    @staticmethod
+    def vmap(info, in_dims, forward: Callable, backward: Callable, *tensors: Tensor):
+        """All examples in one message, in a last dimension."""
+        moved = [
+            x.unsqueeze(-1).expand(*x.shape, info.batch_size) if dim is None else x.movedim(dim, -1)
+            for x, dim in zip(tensors, in_dims[2:])
+        ]
+        found = _linear(forward, backward, *[x.contiguous() for x in moved])
+        dims = tuple(x.ndim - 1 for x in found) if isinstance(found, tuple) else found.ndim - 1
+        return found, dims
 
 
 def _linear(forward: Callable, backward: Callable, *tensors: Tensor):
     """forward(*tensors), differentiable by its transpose."""
     return _Linear.apply(forward, backward, *tensors)
+
+
+def _combining(name: str, op, forward: Callable) -> Callable:
+    """A map that is linear for some ops only: its derivatives raise for others."""
+    forward.check = lambda: _linear_op(name, op)  # type: ignore[attr-defined]
+    return forward
 
 
 def _linear_op(name: str, op):
@@ -76,7 +106,7 @@ def _row_of_sum(parts: Sequence[Tensor], op, group) -> Tensor:
 
 def _exchanged(parts: Sequence[Tensor], places: Sequence[Tensor], group) -> tuple[Tensor, ...]:
     """Part k goes to process k; what came, of the shapes of `places`."""
-    made = [p.new_empty(p.shape) for p in places]
+    made = [parts[0].new_empty((*p.shape, *parts[0].shape[p.ndim :])) for p in places]
     c.all_to_all(made, [p.detach().contiguous() for p in parts], group)
     return tuple(made)
 
@@ -140,7 +170,8 @@ def reduce(tensor, dst, op=ReduceOp.SUM, group=None):
     >>> torch.distributed.nn.reduce(torch.ones(2, requires_grad=True), dst=0).detach()
     tensor([1., 1.])
     """
-    return _linear(lambda x: _only_at(x, dst, op, group), lambda g: _averaged(_sent(g, dst, group), op, group), tensor)
+    forward = _combining("reduce", op, lambda x: _only_at(x, dst, op, group))
+    return _linear(forward, lambda g: _averaged(_sent(g, dst, group), op, group), tensor)
 
 
 def _averaged(x: Tensor, op, group) -> Tensor:
@@ -158,7 +189,8 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None):
     def backward(g):
         return tuple(_averaged(row, op, group) for row in _rows(g, group))
 
-    return _linear(lambda *x: _row_of_sum(x, op, group), backward, *input_list)
+    forward = _combining("reduce_scatter", op, lambda *x: _row_of_sum(x, op, group))
+    return _linear(forward, backward, *input_list)
 
 
 def all_gather(tensor, group=None):
@@ -195,7 +227,7 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
     """
 
     def along(x, like, outs, ins):
-        made = x.new_empty(like.shape)
+        made = x.new_empty((*like.shape, *x.shape[like.ndim :]))
         c.all_to_all_single(made, x.detach().contiguous(), outs, ins, group)
         return made
 
@@ -212,4 +244,5 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None):
     >>> x.grad
     tensor([1., 1.])
     """
-    return _linear(lambda x: _summed(x, op, group), lambda g: _summed(g, _linear_op("all_reduce", op), group), tensor)
+    forward = _combining("all_reduce", op, lambda x: _summed(x, op, group))
+    return _linear(forward, lambda g: _summed(g, _linear_op("all_reduce", op), group), tensor)
