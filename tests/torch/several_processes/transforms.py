@@ -6,6 +6,8 @@ import torch.distributed._functional_collectives as fcol
 from torch.distributed.nn import functional as F
 from torch.func import grad, jacfwd, jacrev, jvp, vjp, vmap
 
+import functorch_core as fc
+
 dist.init_process_group("gloo")
 rank, n = dist.get_rank(), dist.get_world_size()
 generator = torch.Generator().manual_seed(0)
@@ -108,6 +110,16 @@ for attempt in (
         assert "only SUM and AVG are linear" in str(error)
     else:
         raise AssertionError("the derivative of a maximum was not refused")
+for attempt, error, said in (
+    (lambda: vmap(lambda x: dist.all_reduce(x * 1))(batch), RuntimeError, "which give new tensors"),
+    (lambda: fc.jit(lambda x: F.all_reduce(x * 1))(mine), NotImplementedError, "all_reduce in a traced function"),
+):
+    try:
+        attempt()
+    except error as found:
+        assert said in str(found), found
+    else:
+        raise AssertionError(said)
 same(vmap(lambda x: F.all_reduce(x, dist.ReduceOp.MAX))(mine[None])[0], everything.amax(0), "vmap of a maximum")
 print(f"rank {rank} of {n}: all as wanted", flush=True)
 dist.destroy_process_group()

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....core import dtypes as dt
+from ....core.errors import ConcretizationError
 from ....engine import to_numpy
 from ...operators.shape.copies import take_over
 from ...operators.sparse.tensor import sparse_coo_tensor
@@ -31,6 +32,14 @@ NOBODY = "Invalid {what} rank: {what} rank should not be the same as the rank of
 LATE = "{name}: nothing came from rank {rank} within {seconds:g} s; it may have ended, or not sent"
 ALIGNED = 64  # bytes
 UNSENT = "send: rank {rank} took nothing within {seconds:g} s; it may have ended"
+TRACED = (
+    "{name} in a traced function (fc.jit, fc.grad, ...): its program is of one process. Call it outside, "
+    "or make one program for all processes: fc.shard_map with fc.lax.psum, or DTensors"
+)
+BATCHED = (
+    "{name} writes to its argument, which vmap has an example of: take the one of torch.distributed.nn.functional or "
+    "torch.distributed._functional_collectives, which give new tensors"
+)
 LISTED = "{name}: {what} has {found} tensors, the group has {wanted} processes"
 
 
@@ -41,7 +50,13 @@ def _array(tensor: Tensor, name: str) -> np.ndarray:
     """What is in a tensor, contiguous."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"{name}: Invalid type: {type(tensor).__name__}; expected a tensor")
-    return np.ascontiguousarray(to_numpy(tensor.detach()._read())).reshape(tuple(tensor.shape))
+    try:
+        array = to_numpy(tensor.detach()._read())
+    except ConcretizationError:
+        raise NotImplementedError(TRACED.format(name=name)) from None
+    if array.shape != tuple(tensor.shape):
+        raise RuntimeError(BATCHED.format(name=name))
+    return np.ascontiguousarray(array).reshape(array.shape)
 
 
 def _put(tensor: Tensor, array: np.ndarray):
