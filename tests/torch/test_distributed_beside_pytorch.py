@@ -48,3 +48,8 @@ def test_methods_of_groups_and_groups_of_groups_do_as_with_pytorch(tmp_path):
         (tmp_path / name).mkdir()
     theirs, ours = (printed(name, "groups.py", tmp_path / name) for name in ("theirs", "ours"))
     assert len(theirs) == 36 and ours == theirs
+
+
+def test_functions_of_parts_do_as_with_pytorch():
+    theirs, ours = (printed(name, "parts.py") for name in ("theirs", "ours"))
+    assert len(theirs) == 12 and ours == theirs

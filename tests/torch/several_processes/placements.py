@@ -221,5 +221,12 @@ assert out.dtype == model.weight.dtype == torch.float32
 out.sum().backward()
 wanted = sum(drawn(4, 6, seed=r) for r in range(n)).sum(0) / n
 close(model.weight.grad.full_tensor(), torch.stack([wanted, wanted]), "gradients in bfloat16", 2e-2)
+try:  # PyTorch's processes are aborted in the next collective
+    DTensor.from_local(torch.ones(2 + rank, 3), init_device_mesh("cpu", (n,)), [Shard(0)])
+except ValueError as error:
+    assert "rank 0: [2, 3], rank 1: [3, 3]" in str(error), error
+else:
+    raise AssertionError("parts of different shapes were taken")
+
 print(f"rank {rank} of {n}: all as wanted", flush=True)
 dist.destroy_process_group()

@@ -34,6 +34,11 @@ UNEVEN = (
     "a tensor of shape {shape} along dimension {dim} by {parts} processes of several dimensions of a mesh: the size "
     "must be a multiple of that. Pad it, take Replicate(), or another dimension"
 )
+MOST_DIMENSIONS = 63  # of tensors
+DIFFERENT = (
+    "from_local: the processes have parts of different shapes ({shapes}); say the shape of the whole: "
+    "from_local(x, mesh, placements, shape=..., stride=...)"
+)
 NOT_ITS_PART = (
     "from_local: this process gives {found} of a tensor of shape {shape} that is {wanted} here; sizes that are no "
     "multiple of the number of processes are to be given as shape=, their parts are those of torch.chunk"
@@ -312,6 +317,7 @@ def _joined(part: np.ndarray, mesh: DeviceMesh, placements: Sequence[Placement],
     if len(here) > 1 and any(p.is_shard() and n > 1 for p, n in zip(placements, mesh.shape)):
         raise RuntimeError(SEVERAL.format(what="from_local", n=len(here), mesh=mesh))
     if shape is None:
+        _check_alike(part.shape, mesh)
         shape = [n * sharding.parts(d) for d, n in enumerate(part.shape)]
     shape = tuple(shape)
     _check_even(shape, sharding)
@@ -321,6 +327,19 @@ def _joined(part: np.ndarray, mesh: DeviceMesh, placements: Sequence[Placement],
         if part.shape != wanted:
             raise ValueError(NOT_ITS_PART.format(found=part.shape, shape=shape, wanted=wanted))
     return _distributed(from_sharded(xla.put_parts(shape, sharding, [part] * len(here))))
+
+
+def _check_alike(shape: Sequence[int], mesh: DeviceMesh):
+    """ValueError unless all processes have parts of one shape: their programs would not fit, which ends processes."""
+    group = mesh.whole_group()
+    if group.size() == 1 or not mesh.grid.here:
+        return
+    own = np.full(MOST_DIMENSIONS + 1, len(shape))
+    own[1 : len(shape) + 1] = shape
+    rows = group.run("all_gather", own, (group.size() * own.size,)).reshape(group.size(), -1)
+    if (rows != own).any():
+        shapes = ", ".join(f"rank {r}: {row[1 : row[0] + 1].tolist()}" for r, row in zip(group.ranks, rows))
+        raise ValueError(DIFFERENT.format(shapes=shapes))
 
 
 def _part(x: Tensor) -> Tensor:

@@ -1,10 +1,11 @@
-"""torch.distributed.tensor.experimental: sequences divided over processes."""
+"""torch.distributed.tensor.experimental: sequences divided over processes, functions of parts."""
 
 import contextlib
 from collections.abc import Iterator
 
 from ..... import _missing
 from ._attention import context_parallel
+from ._func_map import local_map
 
 
 @contextlib.contextmanager
@@ -18,4 +19,4 @@ def implicit_replication() -> Iterator[None]:
     yield
 
 
-__getattr__ = _missing.getter(__name__, ("_attention",))
+__getattr__ = _missing.getter(__name__, ("_attention", "_func_map"))
