@@ -63,7 +63,7 @@ def _linear(forward: Callable, backward: Callable, *tensors: Tensor):
 
 def _combining(name: str, op, forward: Callable) -> Callable:
     """A map that is linear for some ops only: its derivatives raise for others."""
-    forward.check = lambda: _linear_op(name, op)  # type: ignore[attr-defined]
+    forward.check = lambda: _linear_op(name, op)
     return forward
 
 

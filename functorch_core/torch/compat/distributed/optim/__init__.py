@@ -2,6 +2,7 @@
 
 from .... import _missing
 from .optimizer import DistributedOptimizer
+from .post_localSGD_optimizer import PostLocalSGDOptimizer
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer
 
-__getattr__ = _missing.getter(__name__, ("optimizer", "zero_redundancy_optimizer"))
+__getattr__ = _missing.getter(__name__, ("optimizer", "post_localSGD_optimizer", "zero_redundancy_optimizer"))

@@ -6,7 +6,7 @@ import enum
 from functools import partial
 
 from ..... import _missing
-from . import debugging_hooks, default_hooks, powerSGD_hook
+from . import debugging_hooks, default_hooks, post_localSGD_hook, powerSGD_hook
 
 
 class DDPCommHookType(enum.Enum):
@@ -20,6 +20,7 @@ class DDPCommHookType(enum.Enum):
     ALLREDUCE = partial(default_hooks.allreduce_hook)
     FP16_COMPRESS = partial(default_hooks.fp16_compress_hook)
     BF16_COMPRESS = partial(default_hooks.bf16_compress_hook)
+    POST_LOCAL_SGD = partial(post_localSGD_hook.post_localSGD_hook)
     POWER_SGD = partial(powerSGD_hook.powerSGD_hook)
     BATCHED_POWER_SGD = partial(powerSGD_hook.batched_powerSGD_hook)
     NOOP = partial(debugging_hooks.noop_hook)
@@ -36,4 +37,6 @@ def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model, state=None):
     model.register_comm_hook(state, comm_hook_type.value.func)
 
 
-__getattr__ = _missing.getter(__name__, ("ddp_zero_hook", "debugging_hooks", "default_hooks", "powerSGD_hook"))
+__getattr__ = _missing.getter(
+    __name__, ("ddp_zero_hook", "debugging_hooks", "default_hooks", "post_localSGD_hook", "powerSGD_hook")
+)
