@@ -5,6 +5,7 @@ The methods are given to ProcessGroup here, as the collectives stand on it.
 
 from __future__ import annotations
 
+import builtins
 import enum
 from datetime import timedelta
 
@@ -279,9 +280,6 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: int = 3600):
         return
     world = default()
     if world.rank() == rank:
-        import pdb
-        import sys
-
         print(f"!!! torch.distributed.breakpoint in rank {rank}: 'up' leads to the caller, 'c' goes on", flush=True)
-        pdb.Pdb().set_trace(sys._getframe(1))
+        builtins.breakpoint()  # noqa: T100
     collectives.barrier(world)

@@ -50,22 +50,22 @@ INVALID = "Failed to validate global plan: {name} of size {size} is written in {
 # ---- parts of tensors ----------------------------------------------------------------------------
 
 
-class Part(NamedTuple):
+class _Part(NamedTuple):
     """What a process has of a tensor over a mesh: an array, and where it lies in the whole."""
 
     array: np.ndarray
     offset: Size
 
 
-def parts_here(tensor: Tensor) -> list[Part]:
+def _parts_here(tensor: Tensor) -> list[_Part]:
     """What this process has of a DTensor, on each of its devices."""
     sharding, shape = sharding_of_tensor(tensor), tuple(tensor.shape)
     places = [Size([s.start or 0 for s in index]) for index in sharding.indices(shape)]
     arrays = xla.parts_here(tensor.detach()._read().data)
-    return [Part(array, places[i]) for i, array in zip(sharding.mesh.here, arrays)]
+    return [_Part(array, places[i]) for i, array in zip(sharding.mesh.here, arrays)]
 
 
-def put_parts(tensor: Tensor, arrays: Sequence[np.ndarray]) -> Tensor:
+def _put_parts(tensor: Tensor, arrays: Sequence[np.ndarray]) -> Tensor:
     """A DTensor that lies as another one, of the arrays of this process's devices."""
     return _distributed(from_sharded(xla.put_parts(tuple(tensor.shape), sharding_of_tensor(tensor), list(arrays))))
 
@@ -95,7 +95,7 @@ def create_default_local_save_plan(state_dict: dict[str, Any], is_coordinator: b
         if not isinstance(leaf, Tensor):
             items.append(WriteItem(MetadataIndex(name), WriteItemType.BYTE_IO))
         elif is_distributed(leaf):
-            places = {p.offset: Size(p.array.shape) for p in parts_here(leaf) if p.array.size or not leaf.numel()}
+            places = {p.offset: Size(p.array.shape) for p in _parts_here(leaf) if p.array.size or not leaf.numel()}
             items += [_item(name, leaf, offset, size, WriteItemType.SHARD) for offset, size in places.items()]
         else:
             offset = Size([0] * leaf.ndim)
@@ -239,7 +239,7 @@ class DefaultSavePlanner(SavePlanner):
         if not isinstance(leaf, Tensor):
             return leaf
         if is_distributed(leaf):
-            return from_array(next(np.array(p.array) for p in parts_here(leaf) if p.offset == index.offset))
+            return from_array(next(np.array(p.array) for p in _parts_here(leaf) if p.offset == index.offset))
         return leaf.detach()
 
     def transform_object(self, write_item: WriteItem, object: Any) -> Tensor | io.BytesIO:
@@ -283,7 +283,7 @@ def _reads(name: str, tensor: Tensor, saved: TensorStorageMetadata) -> list[Read
     if tuple(saved.size) != tuple(tensor.shape):
         raise ValueError(OTHER_SIZE.format(saved=saved.size, found=tensor.shape, name=name))
     if is_distributed(tensor):
-        places = {p.offset: Size(p.array.shape) for p in parts_here(tensor)}
+        places = {p.offset: Size(p.array.shape) for p in _parts_here(tensor)}
     else:
         places = {Size([0] * tensor.ndim): Size(tensor.shape)}
     items = []
@@ -380,7 +380,7 @@ class DefaultLoadPlanner(LoadPlanner):
             return leaf.detach()
         arriving = self._arriving.get(index.fqn)
         if arriving is None:
-            sizes = {p.offset: p.array.shape for p in parts_here(leaf)}
+            sizes = {p.offset: p.array.shape for p in _parts_here(leaf)}
             arriving = self._arriving[index.fqn] = {o: empty(n, dtype=leaf.dtype) for o, n in sizes.items()}
         return arriving[index.offset]
 
@@ -396,8 +396,8 @@ class DefaultLoadPlanner(LoadPlanner):
             for name, leaf in self.state_dict.items():
                 arrived = self._arriving.pop(name, None)
                 if arrived is not None:
-                    arrays = [to_numpy(arrived[p.offset]._read()) for p in parts_here(leaf)]
-                    leaf.copy_(put_parts(leaf, arrays))
+                    arrays = [to_numpy(arrived[p.offset]._read()) for p in _parts_here(leaf)]
+                    leaf.copy_(_put_parts(leaf, arrays))
 
 
 class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):

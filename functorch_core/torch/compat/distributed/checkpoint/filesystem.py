@@ -248,7 +248,7 @@ class FileSystemReader(StorageReader):
                     planner.load_bytes(item, stream)
                     continue
                 chunk = item.storage_index, serialization.load(stream, map_location="cpu", weights_only=True)
-            copy_part(planner, item, chunk[1])
+            _copy_part(planner, item, chunk[1])
 
     @property
     def checkpoint_id(self) -> str | os.PathLike:
@@ -261,7 +261,7 @@ class FileSystemReader(StorageReader):
         return _is_path(checkpoint_id)
 
 
-def copy_part(planner: LoadPlanner, item: ReadItem, saved: Tensor) -> None:
+def _copy_part(planner: LoadPlanner, item: ReadItem, saved: Tensor) -> None:
     """Copy what an item says of a tensor that was read to where the planner wants it."""
     for dim, (start, length) in enumerate(zip(item.storage_offsets, item.lengths)):
         saved = saved.narrow(dim, start, length)

@@ -13,7 +13,7 @@ from ..collectives import broadcast_object_list
 from ..group import get_rank, get_world_size, is_initialized
 from ._nested_dict import flatten_state_dict
 from .default_planner import DefaultLoadPlanner, _EmptyStateDictLoadPlanner
-from .filesystem import FileSystemReader, FileSystemWriter, copy_part
+from .filesystem import FileSystemReader, FileSystemWriter, _copy_part
 from .metadata import ChunkStorageMetadata, Metadata, TensorProperties, TensorStorageMetadata
 from .planner import LoadItemType, LoadPlan, LoadPlanner
 from .state_dict_loader import _load_state_dict
@@ -113,7 +113,7 @@ class BroadcastingTorchSaveReader(StorageReader):
                 raise RuntimeError(ONLY_TENSORS.format(name=name))
             if name not in sent:
                 sent = {name: self._from_coordinator(flat.get(name))}
-            copy_part(planner, item, sent[name])
+            _copy_part(planner, item, sent[name])
         done = Future()
         done.set_result(None)
         return done

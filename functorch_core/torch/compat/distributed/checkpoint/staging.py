@@ -11,19 +11,19 @@ import numpy as np
 from .....engine import to_numpy
 from ....tensors.base import Tensor, from_array
 from ..tensor.api import is_distributed
-from .default_planner import parts_here, put_parts
+from .default_planner import _parts_here, _put_parts
 
 
-def copied(state: Any) -> Any:
+def _copied(state: Any) -> Any:
     """Nested dicts and lists of copies of tensors and of everything else."""
     if isinstance(state, Mapping):
-        return {key: copied(value) for key, value in state.items()}
+        return {key: _copied(value) for key, value in state.items()}
     if isinstance(state, (list, tuple)) and type(state) in (list, tuple):
-        return type(state)([copied(value) for value in state])
+        return type(state)([_copied(value) for value in state])
     if not isinstance(state, Tensor):
         return copy.deepcopy(state)
     if is_distributed(state):
-        return put_parts(state, [np.array(p.array) for p in parts_here(state)]).requires_grad_(state.requires_grad)
+        return _put_parts(state, [np.array(p.array) for p in _parts_here(state)]).requires_grad_(state.requires_grad)
     found = from_array(np.array(to_numpy(state.detach()._read())))
     return found.requires_grad_() if state.requires_grad else found
 
@@ -75,7 +75,7 @@ class BlockingAsyncStager(AsyncStager):
 
     def stage(self, state_dict: dict[str, Any]) -> dict[str, Any]:
         """A copy of the state dict."""
-        return copied(state_dict)
+        return _copied(state_dict)
 
     def synchronize_staging(self) -> None:
         """Nothing: the copy is there."""

@@ -13,7 +13,7 @@ from .... import _missing
 from .default_planner import DefaultLoadPlanner
 from .filesystem import FileSystemReader
 from .planner import LoadPlan, LoadPlanner
-from .stateful import is_stateful
+from .stateful import _is_stateful
 from .storage import StorageReader
 from .together import Together
 
@@ -49,10 +49,10 @@ def load(
         storage_reader = FileSystemReader(checkpoint_id)
     else:
         storage_reader.reset(checkpoint_id)
-    states = {k: v.state_dict() if is_stateful(v) else v for k, v in state_dict.items()}
+    states = {k: v.state_dict() if _is_stateful(v) else v for k, v in state_dict.items()}
     _load(states, storage_reader, planner or DefaultLoadPlanner(), Together(process_group, no_dist))
     for key, value in state_dict.items():
-        if is_stateful(value):
+        if _is_stateful(value):
             value.load_state_dict(states[key])
         else:
             state_dict[key] = states[key]

@@ -15,7 +15,7 @@ from .filesystem import FileSystemWriter
 from .metadata import Metadata
 from .planner import SavePlan, SavePlanner
 from .staging import AsyncStager, BlockingAsyncStager
-from .stateful import is_stateful
+from .stateful import _is_stateful
 from .storage import StorageWriter, WriteResult
 from .together import Beside, Together
 
@@ -82,7 +82,7 @@ def _writer(given: StorageWriter | None, checkpoint_id, name: str) -> StorageWri
 
 def _states(state_dict: Mapping) -> dict:
     """The state with what has a state_dict replaced by it."""
-    return {k: v.state_dict() if is_stateful(v) else v for k, v in state_dict.items()}
+    return {k: v.state_dict() if _is_stateful(v) else v for k, v in state_dict.items()}
 
 
 def _save(state: dict, writer: StorageWriter, planner: SavePlanner, together: Together) -> Metadata:

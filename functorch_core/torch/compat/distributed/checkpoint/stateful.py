@@ -44,6 +44,6 @@ class Stateful(Protocol):
 StatefulT = TypeVar("StatefulT", bound=Stateful)
 
 
-def is_stateful(x: Any) -> bool:
+def _is_stateful(x: Any) -> bool:
     """Whether a value of a state dict is asked for its state."""
     return not isinstance(x, (Tensor, Mapping)) and isinstance(x, Stateful)
