@@ -65,6 +65,7 @@ class Runtime:
         self._devices: tuple[Device, ...] | None = None
         self._barriers = 0
         self._processes: dict[int, tuple[str, int]] = {}
+        self._watched: dict[int, Watched] = {}
 
     @property
     def client(self) -> Any:
@@ -164,6 +165,12 @@ class Runtime:
             found = self._processes[rank] = name, int(pid)
         return found
 
+    def watched(self, rank: int) -> Watched:
+        """The process of a rank, of this machine."""
+        if rank not in self._watched:
+            self._watched[rank] = Watched(self.process(rank)[1])
+        return self._watched[rank]
+
     def close(self) -> None:
         """Leave together: the others, too, are done with each other and with the service."""
         self._devices = None
@@ -184,11 +191,10 @@ class Runtime:
 
 def _shared_memory(runtime: Runtime, ranks: tuple[int, ...], key: str, timeout: float) -> SharedMemory | None:
     """The memory of processes of one machine: the first makes it and the others open it, or none has it."""
-    processes = [runtime.process(rank) for rank in ranks]
-    machines = {name for name, _ in processes}
+    machines = {runtime.process(rank)[0] for rank in ranks}
     if len(ranks) < 2 or len(machines) > 1 or not machines.pop():
         return None
-    watched, place, n = [Watched(pid) for _, pid in processes], ranks.index(runtime.rank), len(ranks)
+    watched, place, n = list(map(runtime.watched, ranks)), ranks.index(runtime.rank), len(ranks)
 
     def said(name: str, by: int) -> str:
         end = time.monotonic() + timeout

@@ -105,13 +105,13 @@ class Watched:
             self._descriptor, self._ended = -1, True
         except (OSError, AttributeError):  # an old kernel: nothing is known
             self._descriptor, self._ended = -1, False
-        self._poll = select.poll()
-        if self._descriptor >= 0:
-            self._poll.register(self._descriptor, select.POLLIN)
 
     def has_ended(self) -> bool:
         """Whether it has; False where that cannot be known."""
-        self._ended = self._ended or (self._descriptor >= 0 and bool(self._poll.poll(0)))
+        if not self._ended and self._descriptor >= 0:
+            poll = select.poll()  # one of its own: two threads may not use one
+            poll.register(self._descriptor, select.POLLIN)
+            self._ended = bool(poll.poll(0))
         return self._ended
 
     def __del__(self) -> None:
@@ -138,10 +138,10 @@ class Segment:
 
     @classmethod
     def create(cls, n: int) -> tuple[Segment, int]:
-        """A new one, and its file's descriptor, by which other processes find it; OSError if there is no memory."""
+        """A new one, and its file's descriptor, by which others find it. Pages are there once they are used."""
         descriptor = os.memfd_create("functorch")
         try:
-            os.posix_fallocate(descriptor, 0, cls.size_for(n))  # a page that is not to be had is SIGBUS later
+            os.ftruncate(descriptor, cls.size_for(n))
             return cls(n, descriptor), descriptor
         except OSError:
             os.close(descriptor)
