@@ -25,6 +25,7 @@ from .device import Device, adopt
 from .device import devices as own_devices
 from .dtypes import mlir_type as tensor_of
 from .errors import ExecutionError, compile_error
+from .patience import Patience
 from .shared_memory import ENDED, LATE, Segment, SharedMemory, Watched, machine
 
 GONE = "process {rank} of {size} waited {seconds:g} s for {what}: {error}"
@@ -33,6 +34,9 @@ LOST = (
     "come: {error}"
 )
 SERVICE_ENDED = "process {rank} of {size}: the process of rank 0, which runs the service that all meet at, has ended"
+NOT_COME = "{what} of rank {rank}: {names} did not come within {seconds:.3g} s (it hangs, or called nothing)"
+LONGEST = 1e6  # seconds that a thread can be waited for
+SAID = 1.0  # seconds in which all who wait in vain say so
 LEAVING = 60  # seconds that a process which leaves waits for the others
 PIECE = 2 << 20  # bytes; all-reduces of 64 MB took 165 ms as one, in pieces of 1 MB 110, of 2 MB 65, of 4 MB 70 to 85
 # Two processes exchange what they have and combine it: the same results as XLA's all-reduce, 1 KB in 0.12 ms for 0.16.
@@ -230,12 +234,14 @@ def _shared_memory(runtime: Runtime, ranks: tuple[int, ...], key: str, timeout: 
 class Communicator:
     """Programs over some of the processes, `ranks` in order, this one among them.
 
-    key: what other communicators of these processes do not have. timeout: seconds, for processes of one machine.
+    key: what other communicators of these processes do not have. timeout: how many seconds one waits for the others.
     """
 
     def __init__(self, runtime: Runtime, ranks: Sequence[int], key: str, timeout: float) -> None:
         self.runtime, self.ranks = runtime, tuple(ranks)
+        self.key, self.timeout = key, timeout
         self._shared = _shared_memory(runtime, self.ranks, key, timeout)
+        self._patience, self._broken, self._n = Patience(), "", 0  # for Gloo, which takes no timeout
         devices = runtime.first_devices()
         self._client = runtime.devices()[0]._client
         self._handles = [devices[r] for r in self.ranks]
@@ -255,6 +261,27 @@ class Communicator:
             return np.zeros(out_shape, x.dtype)
         if self._shared is not None and not (x.dtype.kind == "c" and options.get("kind") in ("max", "min")):
             return self._shared.run(what, x, out_shape, **options)
+        if self._broken:
+            raise ExecutionError(self._broken)
+        self._n += 1
+        try:
+            return self._patience.call(lambda: self._by_gloo(what, x, out_shape, options), min(self.timeout, LONGEST))
+        except TimeoutError:
+            self._broken = self._not_come(what)
+            raise ExecutionError(self._broken) from None
+
+    def _not_come(self, what: str) -> str:
+        """Which ranks have not come to the collective that this one waits for: those that wait, too, say so."""
+        name = f"waits/{self.key}/{self._n}"
+        missing = [r for r in self.ranks if r != self.runtime.rank]
+        with contextlib.suppress(ExecutionError, binding.RuntimeFailure):
+            self.runtime.set(f"{name}/{self.runtime.rank}", b"1")
+            time.sleep(SAID)
+            missing = [r for r in missing if self.runtime.try_get(f"{name}/{r}") is None] or missing
+        names = f"rank {missing[0]}" if len(missing) == 1 else f"one of the ranks {', '.join(map(str, missing))}"
+        return NOT_COME.format(what=what, rank=self.runtime.rank, names=names, seconds=self.timeout)
+
+    def _by_gloo(self, what: str, x: np.ndarray, out_shape: tuple[int, ...], options: dict[str, Any]) -> np.ndarray:
         if what == "broadcast":  # of bytes: the sum of the one's and zeros
             x = x if self.ranks[options["root"]] == self.runtime.rank else np.zeros_like(x)
             what, options = "all_reduce", {"kind": "sum"}

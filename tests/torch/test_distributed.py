@@ -176,14 +176,15 @@ def alone_together(tmp_path, *args: str, n: int = 2, **variables: str) -> list[t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("other", ["0", "1"])
-def test_a_process_that_hangs_is_named_after_the_timeout(tmp_path, other):
-    found = alone_together(tmp_path, "hangs", other, n=3)
-    assert found.pop(int(other)) == (-signal.SIGALRM, "")
+@pytest.mark.parametrize("other, shared_memory", [("0", "1"), ("1", "1"), ("1", "0")])
+def test_a_process_that_hangs_is_named_after_the_timeout(tmp_path, other, shared_memory):
+    found = alone_together(tmp_path, "hangs", other, n=3, FUNCTORCH_SHARED_MEMORY=shared_memory)
+    status, said = found.pop(int(other))
+    assert status == -signal.SIGALRM and "after" not in said
     waited = f"rank {other} did not come within 3 s (it hangs, or called nothing)"
     gave_up = "does not come, as a call of its own failed before"
     for status, said in found:
-        assert status == 0 and "all_reduce(5 x float32, sum) of rank" in said and (waited in said or gave_up in said)
+        assert status == 0 and "all_reduce" in said and (waited in said or gave_up in said)
     assert any(waited in said for _, said in found)
 
 
