@@ -10,8 +10,10 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import errno
 import functools
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -34,6 +36,11 @@ LOST = (
     "come: {error}"
 )
 SERVICE_ENDED = "process {rank} of {size}: the process of rank 0, which runs the service that all meet at, has ended"
+TAKEN = (
+    "the processes cannot meet at port {port} of this machine: {error}. Choose another: MASTER_PORT, --master-port of "
+    "torchrun (29500 if nothing is said), or --standalone, which finds one"
+)
+STRANGER = "what answers there is not their service"
 NOT_COME = "{what} of rank {rank}: {names} did not come within {seconds:.3g} s (it hangs, or called nothing)"
 LONGEST = 1e6  # seconds that a thread can be waited for
 SAID = 1.0  # seconds in which all who wait in vain say so
@@ -440,14 +447,32 @@ def all_devices() -> tuple[Device, ...]:
     return own_devices() if runtime is None else runtime.devices()
 
 
+def _check_free(address: str) -> None:
+    """ExecutionError if somebody listens at the port: a second service would end this process, or share the port."""
+    port = int(address.rpartition(":")[2])
+    for family, host in ((socket.AF_INET, ""), (socket.AF_INET6, "::")):
+        with contextlib.suppress(OSError), socket.socket(family) as tried:  # there may be no IPv6
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            try:
+                tried.bind((host, port))
+                tried.listen(1)
+            except OSError as error:
+                if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                    raise ExecutionError(TAKEN.format(port=port, error=error.strerror)) from None
+
+
 def join(address: str, rank: int, size: int, timeout: float = 300.0, n_devices: int = 1) -> Runtime:
     """Join the processes whose service is at host:port; waits for it. ExecutionError after the timeout."""
+    if rank == 0:
+        _check_free(address)
     try:
         runtime = Runtime(address, rank, size, timeout, n_devices)
-    except binding.RuntimeFailure as error:
+    except RuntimeError as error:  # a RuntimeFailure, or std::bad_cast
+        why = str(error).splitlines()[0] if isinstance(error, binding.RuntimeFailure) else STRANGER
         raise ExecutionError(
-            f"process {rank} of {size} could not join the others at {address} within {timeout:g} s: "
-            f"{str(error).splitlines()[0]}"
+            f"process {rank} of {size} could not join the others at {address} within {timeout:g} s: {why}"
         ) from None
     _current().append(runtime)
     atexit.register(runtime.end)

@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -195,6 +196,20 @@ def test_the_end_of_the_first_process_does_not_end_the_others(tmp_path, shared_m
     assert first == (7, "") or shared_memory == "0" and first[0] == 7
     for status, said in others:  # the runtime's service was the first one's
         assert status == 0 and "rank 1 after" in said and "rank 0" in said and "ended" in said
+
+
+@pytest.mark.slow
+def test_a_port_in_use_is_said(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        found = alone_together(tmp_path, "mismatch", "1", n=2, MASTER_PORT=port)
+    (_, first), (_, second) = found
+    assert (
+        f"DistNetworkError: the processes cannot meet at port {port} of this machine: Address already in use" in first
+    )
+    assert "could not join the others" in second and "is not their service" in second
 
 
 @pytest.mark.slow

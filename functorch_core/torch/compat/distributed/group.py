@@ -15,6 +15,7 @@ import numpy as np
 
 from ....xla import ExecutionError, processes
 from ..futures import Future
+from .errors import DistNetworkError
 from .mail import Mailbox
 from .stores import DEFAULT_TIMEOUT, FileStore, PrefixStore, Store, TCPStore, seconds_of
 
@@ -265,7 +266,7 @@ def init_process_group(
 
     init_method: "env://" (MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, as torchrun sets them; the default),
     "tcp://host:port" or "file://path"; or a `store` that all have. backend: "gloo", "nccl" (needs GPUs) or None.
-    RuntimeError if the others do not come within the timeout.
+    DistNetworkError, a RuntimeError, if the others do not come within the timeout, or the port is in use.
 
     >>> torch.distributed.init_process_group("gloo", init_method="tcp://127.0.0.1:0", rank=0, world_size=1)
     >>> torch.distributed.get_world_size()
@@ -292,7 +293,7 @@ def init_process_group(
             _world.runtime = processes.join(address, rank, world_size, seconds)
             _world.runtime.devices()
         except ExecutionError as error:
-            raise RuntimeError(str(error)) from None
+            raise DistNetworkError(str(error)) from None
     _world.store = store
     GroupMember.WORLD = ProcessGroup(backend, range(world_size), rank, "default", seconds)
 
