@@ -123,17 +123,16 @@ class Segment:
     """The memory: `n` lines of counters, and two buffers for each of `n` processes."""
 
     def __init__(self, n: int, descriptor: int) -> None:
-        self.start = -(-n * LINE // mmap.PAGESIZE) * mmap.PAGESIZE
-        self.size = self.size_for(n)
-        self._mapped = mmap.mmap(descriptor, self.size)
+        self._mapped = mmap.mmap(descriptor, self.size_for(n))
         self.bytes = memoryview(self._mapped)
         self.words = self.bytes.cast("q")
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._mapped))
-        self.buffers = np.frombuffer(self._mapped, np.uint8, offset=self.start).reshape(2, n, BUFFER)
+        behind = self.size_for(n) - 2 * n * BUFFER
+        self.buffers = np.frombuffer(self._mapped, np.uint8, offset=behind).reshape(2, n, BUFFER)
 
     @staticmethod
     def size_for(n: int) -> int:
-        """How many bytes it has."""
+        """How many bytes it has: the lines, up to the end of a page, and the buffers."""
         return -(-n * LINE // mmap.PAGESIZE) * mmap.PAGESIZE + 2 * n * BUFFER
 
     @classmethod

@@ -38,6 +38,9 @@ for size in SIZES:
     dist.all_to_all_single(single, parts.reshape(-1))
     assert torch.equal(single, torch.cat([data(100 * r + rank, size) for r in range(n)]))
 
+half = torch.full((100_001,), 0.5 + rank, dtype=torch.float16)  # combined by XLA
+dist.all_reduce(half)
+assert (half == sum(0.5 + r for r in range(n))).all()
 many = [torch.full((k + 1,), float(rank)) for k in range(50)]
 works = [dist.all_reduce(x, async_op=True) for x in many]
 for work, x in zip(works, many):
