@@ -228,7 +228,8 @@ def test_an_error_is_shown_and_ends_the_program(tmp_path):
 
 
 @pytest.mark.slow
-def test_interrupting_leaves_no_process(tmp_path):
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_interrupting_leaves_no_process(tmp_path, sent):
     command = [sys.executable, "-m", "functorch_core.torch.distributed.run", "--nproc-per-node=2"]
     command += [str(PROGRAMS / "fails.py"), "sleeps", str(tmp_path)]
     started = subprocess.Popen(
@@ -237,7 +238,7 @@ def test_interrupting_leaves_no_process(tmp_path):
     end = time.monotonic() + 120
     while len(list(tmp_path.glob("pid-*"))) < 2 and time.monotonic() < end:
         time.sleep(0.1)
-    started.send_signal(signal.SIGTERM)
+    started.send_signal(sent)
     started.wait(60)
     pids = [int(path.read_text()) for path in tmp_path.glob("pid-*")]
     assert len(pids) == 2 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
@@ -249,6 +250,17 @@ def test_output_goes_to_files(tmp_path):
     assert subprocess.run(command, capture_output=True, timeout=120, cwd=ROOT).returncode == 0
     found = sorted(path.read_text() for path in tmp_path.rglob("stdout.log"))
     assert found == ["rank 0 of 2\n", "rank 1 of 2\n"]
+
+
+def test_options_of_torchrun(tmp_path, monkeypatch):
+    command = [sys.executable, "-m", "functorch_core.torch.distributed.run", "--no_python", "--local-ranks-filter=1"]
+    command += ["--virtual-local-rank", "sh", "-c", "echo rank $RANK, local $LOCAL_RANK"]
+    given = {**os.environ, "PET_NPROC_PER_NODE": "3"}
+    found = subprocess.run(command, env=given, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert found.stdout == "rank 1, local 0\n" and found.returncode == 0
+    command[4:] = ["--signals-to-handle=SIGNOTHING", "true"]
+    found = subprocess.run(command, env=given, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert found.returncode and "SIGNOTHING is no signal" in found.stderr
 
 
 # ---- one process ---------------------------------------------------------------------------------

@@ -24,13 +24,14 @@ from .elastic.multiprocessing.errors import FILE, ProcessFailure
 from .group import free_port
 
 GRACE = 5.0  # seconds between asking a process to end and ending it
+SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT"
 
 
-def parser() -> argparse.ArgumentParser:
-    """The arguments, PyTorch's names.
+def get_args_parser() -> argparse.ArgumentParser:
+    """The arguments, PyTorch's names. What is not given may be in the environment, as PET_NPROC_PER_NODE and so on.
 
-    >>> from torch.distributed.run import parser
-    >>> parser().parse_args(["--nproc-per-node=2", "train.py", "--epochs=3"]).training_script_args
+    >>> from torch.distributed.run import get_args_parser
+    >>> get_args_parser().parse_args(["--nproc-per-node=2", "train.py", "--epochs=3"]).training_script_args
     ['--epochs=3']
     """
     made = argparse.ArgumentParser(
@@ -38,7 +39,13 @@ def parser() -> argparse.ArgumentParser:
     )
 
     def option(name: str, *others: str, **kwargs):
-        made.add_argument(f"--{name}", f"--{name.replace('-', '_')}", *others, **kwargs)
+        underscored = name.replace("-", "_")
+        given = os.environ.get(f"PET_{underscored.upper()}")
+        if kwargs.get("action") == "store_true":
+            kwargs["default"] = given not in (None, "", "0")
+        else:
+            kwargs["default"] = kwargs["default"] if given is None else given
+        made.add_argument(f"--{name}", *([f"--{underscored}"] if underscored != name else []), *others, **kwargs)
 
     option("nproc-per-node", default="1", help="processes on this machine: a number, auto, cpu, gpu")
     option("nnodes", default="1", help="machines, or MIN:MAX, of which MIN is taken")
@@ -56,12 +63,24 @@ def parser() -> argparse.ArgumentParser:
     option("rdzv-conf", default="", help="accepted")
     option("start-method", default="spawn", choices=("spawn", "fork", "forkserver"), help="accepted")
     option("role", default="default", help="the name of the processes")
-    made.add_argument("--standalone", action="store_true", help="one machine, any free port")
-    made.add_argument("-m", "--module", action="store_true", help="the script is the name of a module")
-    made.add_argument("--no-python", "--no_python", action="store_true", help="the script is a program, no Python")
+    option("local-addr", default=None, help="accepted")
+    option("event-log-handler", default="null", help="accepted")
+    option("local-ranks-filter", default="", help="show the output of these processes of the machine only: 0,1")
+    option("signals-to-handle", default=SIGNALS, help="at these signals the processes are ended")
+    option(
+        "shutdown-timeout", type=float, default=GRACE, help="seconds that processes have to end when they are asked to"
+    )
+    option("virtual-local-rank", action="store_true", help="LOCAL_RANK is 0 in all processes")
+    option("standalone", action="store_true", help="one machine, any free port")
+    option("module", "-m", action="store_true", help="the script is the name of a module")
+    option("no-python", action="store_true", help="the script is a program, no Python")
+    option("run-path", action="store_true", help="the script is a path, as it is without this")
     made.add_argument("training_script", help="the script")
     made.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
     return made
+
+
+parser = get_args_parser
 
 
 def processes_per_node(given: str) -> int:
@@ -115,7 +134,7 @@ class Launch:
         """The variables of a process."""
         size, rank = self.local * self.nodes, self.args.node_rank * self.local + local
         known = {
-            "LOCAL_RANK": local,
+            "LOCAL_RANK": 0 if self.args.virtual_local_rank else local,
             "RANK": rank,
             "GROUP_RANK": self.args.node_rank,
             "ROLE_RANK": rank,
@@ -160,6 +179,9 @@ class Processes:
             for name, number in (("stdout", "1"), ("stderr", "2")):
                 if {args.redirects, args.tee} & {number, "3"}:
                     streams[name] = self._file(folder / f"{name}.log", name, args.tee in (number, "3"))
+        if args.local_ranks_filter and str(local) not in args.local_ranks_filter.replace(" ", "").split(","):
+            for name in ("stdout", "stderr"):
+                streams.setdefault(name, subprocess.DEVNULL)
         environment = self.launch.environment(local, port, restarts)
         self.errors[local] = environment[FILE] = str(Path(self.folder, f"{local}.json"))
         return subprocess.Popen(self.launch.command(), env=environment, **streams)
@@ -201,7 +223,7 @@ class Processes:
         for p in self.running:
             if p.poll() is None:
                 p.terminate()
-        end = time.monotonic() + GRACE
+        end = time.monotonic() + self.launch.args.shutdown_timeout
         for p in self.running:
             try:
                 p.wait(max(0.0, end - time.monotonic()))
@@ -219,7 +241,12 @@ def run(args: argparse.Namespace) -> int:
     0
     """
     launch, restarts = Launch(args), 0
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    names = [name.strip() for name in args.signals_to_handle.split(",") if name.strip()]
+    unknown = [name for name in names if not hasattr(signal, name)]
+    if unknown:
+        raise ValueError(f"--signals-to-handle: {', '.join(unknown)} is no signal of this system")
+    numbers = [getattr(signal, name) for name in names if name != "SIGINT"]  # that one is KeyboardInterrupt
+    before = {number: signal.signal(number, lambda which, _: sys.exit(128 + which)) for number in numbers}
     try:
         while True:
             started = Processes(launch, restarts)
@@ -237,7 +264,8 @@ def run(args: argparse.Namespace) -> int:
                 return status if status > 0 else 128 - status
             restarts += 1
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def main(args=None):
