@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import signal
+import threading
 from typing import Any
 
 _HANDLER = ctypes.CFUNCTYPE(None)
@@ -39,7 +40,8 @@ def survive() -> Any:
     previous: list[Any] = []
 
     def terminated() -> None:
-        if _name(current_type()) == FAILED_CONVERSION:
+        on_its_thread = threading.current_thread() is not threading.main_thread()
+        if on_its_thread and _name(current_type()) == FAILED_CONVERSION:
             _Service.is_lost = True
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             while True:
