@@ -160,13 +160,17 @@ class Reference:
 
     def first(self, *arrays: np.ndarray) -> list[np.ndarray]:
         """The same at the first time, after which there is `run`."""
+        steps = self.steps
+        if self.run is not None:  # another thread was first
+            return self.run(*arrays)
         env: list[Any] = [*arrays, *self.rest]
-        for step in self.steps:
+        for step in steps:
             step.first(env)
-        functions = [step.run for step in self.steps]
+        functions = [step.run for step in steps]
         if len(functions) <= WRITTEN_OUT:
-            forms = tuple([step.form for step in self.steps])
+            forms = tuple([step.form for step in steps])
             self.run = _written(self.n_inputs, len(env), forms, tuple(self.outputs))(functions, self.rest)
+            self.steps = []
         else:
             self.run = functools.partial(_loop, self)
         return [np.asarray(env[i]) for i in self.outputs]
