@@ -42,6 +42,10 @@ class Literal:
         return f"<{self.aval}>"
 
 
+MAX_SLOTS = 1 << 14
+_slots: dict[tuple[int, ...], tuple[int, ...]] = {}  # what nodes have as inputs and outputs, each once: a third of them
+
+
 class Node:
     """One application of a primitive: slots in, slots out."""
 
@@ -55,8 +59,10 @@ class Node:
         params: dict[str, Any],
         source: tuple[Any, ...] | None = None,
     ) -> None:
-        self.primitive, self.inputs, self.outputs = primitive, inputs, outputs
-        self.params, self.source = params, source
+        if len(_slots) > MAX_SLOTS:
+            _slots.clear()
+        self.primitive, self.params, self.source = primitive, params, source
+        self.inputs, self.outputs = _slots.setdefault(inputs, inputs), _slots.setdefault(outputs, outputs)
 
 
 class Graph:
@@ -237,7 +243,8 @@ def cse(graph: Graph) -> Graph:
             continue
         if key is not None:
             seen[key] = node.outputs
-        nodes.append(Node(node.primitive, inputs, node.outputs, node.params, node.source))
+        same = inputs == node.inputs
+        nodes.append(node if same else Node(node.primitive, inputs, node.outputs, node.params, node.source))
     outputs = list(map(replaced.get, graph.outputs, graph.outputs))
     return Graph(graph.name, graph.inputs, nodes, outputs, graph.avals)
 
@@ -300,4 +307,12 @@ def memoised(transform: Function) -> Function:
         return found
 
     wrapped.__doc__, wrapped.__name__ = transform.__doc__, transform.__name__
+    wrapped.__wrapped__ = transform  # type: ignore[attr-defined]
     return wrapped
+
+
+def forget(graph: Graph, *transforms: Function) -> None:
+    """Let go of what these memoised transforms made of the graph, where it was a step to something else."""
+    made = {transform.__wrapped__ for transform in transforms}  # type: ignore[attr-defined]
+    for key in [key for key in graph.memo if key.__class__ is tuple and key[0] in made]:
+        del graph.memo[key]

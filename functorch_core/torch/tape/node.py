@@ -15,12 +15,13 @@ import weakref
 from collections.abc import Sequence
 
 from ...core import dtypes as dt
-from ...core.graph import Graph, cse, dce, memoised, used_inputs
+from ...core.graph import Graph, cse, dce, forget, memoised, used_inputs
 from ...core.graph import Node as GraphNode
 from ...core.trace import Builder
 from ...engine import Unit
 from ...primitives import conj, zeros
-from ...transforms.jvp import copy_node
+from ...transforms.jvp import copy_node, jvp
+from ...transforms.linearize import linearize
 from ...transforms.transpose import vjp
 from ..tensors.types import Size, of_numpy
 from .conjugation import Conjugated
@@ -81,6 +82,7 @@ class Taped:
             full,
             [*self.saved_inputs, *(n_in + i for i in self.saved_outputs), *range(n_in + self.n_out, len(full.inputs))],
         )
+        forget(graph, vjp, linearize, jvp)  # half of what a new size of an op would keep
         self._units: dict[tuple, tuple[Graph, Unit]] = {}
         self._routes: dict[tuple, tuple | None] = {}
         self._reached: dict[tuple, tuple[bool, ...]] = {}
