@@ -4,6 +4,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import PostLocalSGDState, post_localSGD_hook
 from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+from torch.distributed.algorithms.model_averaging.hierarchical_model_averager import HierarchicalModelAverager
 from torch.distributed.optim import PostLocalSGDOptimizer
 
 dist.init_process_group("gloo")
@@ -36,6 +37,19 @@ for post_local in (True, False):
     averager.step = 0
     optimizer.load_state_dict(saved)
     say(sorted(saved), averager.step)
+averager = HierarchicalModelAverager(period_group_size_dict={2: 1, 4: n}, warmup_steps=1)
+w = torch.nn.Parameter(torch.tensor([1.0 + rank]))
+for step in range(9):
+    w.grad = torch.ones(1)
+    with torch.no_grad():
+        w.mul_(1.0 + rank)
+    averager.average_parameters([w])
+    say("hierarchical", step, w.tolist(), averager.step)
+for arguments in ({}, {4: n + 1}, {0: n}):
+    try:
+        HierarchicalModelAverager(period_group_size_dict=arguments)
+    except ValueError as error:
+        say(error)
 for arguments in ({"period": 0}, {"period": 2, "warmup_steps": -1}):
     try:
         PeriodicModelAverager(**arguments)

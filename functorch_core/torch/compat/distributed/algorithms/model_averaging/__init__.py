@@ -2,4 +2,4 @@
 
 from ..... import _missing
 
-__getattr__ = _missing.getter(__name__, ("averagers", "utils"))
+__getattr__ = _missing.getter(__name__, ("averagers", "hierarchical_model_averager", "utils"))
