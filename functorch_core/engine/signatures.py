@@ -7,6 +7,7 @@ the caches give up whatever is in none of these keys; what is wanted once more i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -30,6 +31,24 @@ def bounded(cache: Cache, units_of: Callable[[Any], Iterable[Any]]) -> Cache:
     """The cache, of whose entries those are given up whose units are in use no longer."""
     _caches.append((cache, units_of))
     return cache
+
+
+def remembered(units_of: Callable[[Any], Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: what a function made of its arguments, which can be hashed, is kept in such a cache."""
+
+    def decorate(make: Callable[..., Any]) -> Callable[..., Any]:
+        cache: dict[Any, Any] = bounded({}, units_of)
+
+        @functools.wraps(make)
+        def found(*given: Any) -> Any:
+            made = cache.get(given)
+            if made is None:
+                made = cache[given] = make(*given)
+            return made
+
+        return found
+
+    return decorate
 
 
 def itself(unit: Any) -> tuple[Any]:

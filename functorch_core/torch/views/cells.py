@@ -21,6 +21,7 @@ from ...core.trace import evaluate, trace_closed
 from ...engine import Value, absent, guarded, keep, pending, undo_later
 from ...engine.at_once import host_array, value_of
 from ...engine.recorder import computes_at_once
+from ...engine.signatures import remembered
 from ..tape.accumulate import UNFOLLOWED
 from ..tape.apply import GraphOp, apply, apply_to
 from ..tape.meta import UNDISPATCHED, is_off_tape_on_meta, on_device_of
@@ -325,7 +326,7 @@ def _ints(chain) -> list[int]:
 INT, BOOL = aval((), np.dtype("int64")), np.dtype(bool)
 
 
-@functools.lru_cache(1024)
+@remembered(GraphOp.units)
 def getter(chain: tuple, a: Aval) -> GraphOp:
     """The op that reads a view from its base."""
     name = _node_name(*chain[-1]) if chain else "alias"
@@ -341,7 +342,7 @@ def _node_name(kind: str, params: tuple, n_ints: int) -> str:
     return kind if node is None else node(*params)
 
 
-@functools.lru_cache(1024)
+@remembered(GraphOp.units)
 def setter(chain: tuple, a: Aval, new: Aval) -> GraphOp:
     """The op that puts a new view into its base: (base, new, *ints) -> base."""
     ints = [INT] * sum(n for _, _, n in chain)
@@ -541,7 +542,7 @@ def make_views(tensor: Tensor, lenses) -> list[Tensor]:
     return outs
 
 
-@functools.lru_cache(256)
+@remembered(GraphOp.units)
 def getters(lenses: tuple, a: Aval) -> GraphOp:
     """The op that reads several views, each through one lens."""
     name = _node_name(*lenses[0])
