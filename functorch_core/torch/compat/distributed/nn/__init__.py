@@ -1,4 +1,4 @@
-"""torch.distributed.nn: collectives that are differentiable."""
+"""torch.distributed.nn: collectives that are differentiable, modules of other processes."""
 
 from .... import _missing
 from .functional import (
@@ -13,4 +13,10 @@ from .functional import (
     scatter,
 )
 
-__getattr__ = _missing.getter(__name__, ("functional",))
+_getter = _missing.getter(__name__, ("api", "functional"))
+
+
+def __getattr__(name: str):
+    if name == "RemoteModule":  # what it stands on is loaded with it
+        return _getter("api").remote_module.RemoteModule
+    return _getter(name)
