@@ -61,11 +61,13 @@ def initialize(
         return
     try:
         runtime = processes.join(address, rank, size, initialization_timeout, cpu_devices_wanted())
+        runtime.program_timeout = PROGRAM_TIMEOUT
         runtime.devices()
     except xla.ExecutionError as error:
         raise RuntimeError(str(error)) from None
 
 
+PROGRAM_TIMEOUT = 1800.0  # seconds that a process waits for others at the start of a program, torch.distributed's
 _alone: list[bool] = []  # one process that was initialized needs no runtime
 
 

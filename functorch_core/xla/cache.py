@@ -62,6 +62,11 @@ _LOCATION_LINES = re.compile(r"^#loc\d*\s*=.*\n?", re.M)
 _LOCATION_USES = re.compile(r" loc\(#loc\d*\)")
 
 
+def without_locations(text: str) -> str:
+    """The text of a module without the users' lines that its operations come from."""
+    return _LOCATION_USES.sub("", _LOCATION_LINES.sub("", text))
+
+
 def program_key(text: str, *, options: Mapping[str, object], callbacks: int, device: Device) -> str:
     """What an entry is called: a digest of everything that the compiled program depends on.
 
@@ -69,7 +74,7 @@ def program_key(text: str, *, options: Mapping[str, object], callbacks: int, dev
     a segmentation fault; the CPU, because XLA loads another CPU's code with just a log line.
     """
     parts = (
-        _LOCATION_USES.sub("", _LOCATION_LINES.sub("", text)),
+        without_locations(text),
         repr(sorted((name, repr(value)) for name, value in options.items())),
         f"{callbacks} callbacks",
         f"{device.platform} {device.id} {device.kind} {device._client.platform_version}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
+import hashlib
 import itertools
 import re
 import time
@@ -13,11 +14,14 @@ from typing import Any
 
 from . import binding
 from .binding import Aval, Buffer, aval_of
+from .cache import without_locations
 from .errors import compile_error, fail
 from .executable import count_compile
 from .mesh import Mesh, NamedSharding, PartitionSpec, buffer_sharding, hlo_sharding
+from .processes import Communicator, communicator_of
 
 _watchers: list[Callable[[MeshProgram], None]] = []  # called with each program that is run
+SHAPES_SAID = 4  # shapes of arguments in messages
 _COLLECTIVE = re.compile(r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
 
 
@@ -32,25 +36,52 @@ def watching(watcher: Callable[[MeshProgram], None]) -> Iterator[None]:
 
 
 class MeshProgram:
-    """A program that runs on all devices of a mesh at once."""
+    """A program that runs on all devices of a mesh at once.
+
+    Where these are of several processes of one machine, each waits before collectives until all have come to the same
+    program: Gloo ends processes whose programs do not fit, and does not say who hangs.
+    """
 
     def __init__(
-        self, loaded: Any, mesh: Mesh, outputs: tuple[Aval, ...], wanted: Sequence[NamedSharding | None], name: str
+        self,
+        loaded: Any,
+        mesh: Mesh,
+        outputs: tuple[Aval, ...],
+        wanted: Sequence[NamedSharding | None],
+        name: str,
+        digest: str = "",
     ) -> None:
         self.mesh, self.outputs, self.name, self._loaded = mesh, outputs, name, loaded
+        self.label = f"program {digest}: {name}"  # the same in all processes
         found = [s or _named(mesh, h, a.ndim) for s, h, a in zip(wanted, _output_shardings(loaded, outputs), outputs)]
         self.out_shardings: list[NamedSharding] = found
         handlers = [binding.result_handlers((a,), buffer_sharding(s, a.ndim))[0] for a, s in zip(outputs, found)]
         self._execute, self._handlers = loaded.execute_sharded, handlers
+        self._call: str | None = None
 
     def __call__(self, buffers: list[Buffer]) -> list[Buffer]:
         """Run on buffers that lie as the program was compiled for; a buffer for each result."""
         for watcher in _watchers:
             watcher(self)
+        if self._communicator is not None:
+            self._communicator.agree(self._said(buffers))
         try:
             return self._execute(buffers).consume_with_handlers(self._handlers)
         except RuntimeError as error:
             fail(error)
+
+    @functools.cached_property
+    def _communicator(self) -> Communicator | None:
+        """Of its processes, if they exchange anything: what each computes alone, one of them may call alone."""
+        found = communicator_of(self.mesh.devices.flat)
+        return found if found is not None and self.collectives else None
+
+    def _said(self, buffers: list[Buffer]) -> str:
+        """What this process says of it to the others: the same in all, if it is the same program."""
+        if self._call is None:
+            shapes = ", ".join(f"{b.aval.dtype}{list(b.aval.shape)}" for b in buffers[:SHAPES_SAID])
+            self._call = f"{self.label}({shapes}{', ...' * (len(buffers) > SHAPES_SAID)})"
+        return self._call
 
     def hlo_text(self) -> str:
         """The optimised HLO that each device runs."""
@@ -124,4 +155,5 @@ def compile_for_mesh(
         raise compile_error(error, module, name) from None
     count_compile(time.perf_counter() - start)
     avals = tuple([aval_of(tuple(a.shape), a.dtype) for a in outputs])
-    return MeshProgram(loaded, mesh, avals, out_shardings, name)
+    digest = hashlib.blake2b(without_locations(module).encode(), digest_size=4).hexdigest()
+    return MeshProgram(loaded, mesh, avals, out_shardings, name, digest)

@@ -16,7 +16,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,7 @@ class Runtime:
 
     def __init__(self, address: str, rank: int, size: int, timeout: float, n_devices: int = 1) -> None:
         self.rank, self.size, self.timeout, self.n_devices = rank, size, timeout, n_devices
+        self.program_timeout = timeout  # seconds that one waits for another at the start of a program
         lost_service.survive()
         self.service = binding.runtime_service(address, size) if rank == 0 else None
         self._client = binding.runtime_client(address, rank, int(timeout))
@@ -78,6 +79,7 @@ class Runtime:
         self._barriers = 0
         self._processes: dict[int, tuple[str, int]] = {}
         self._watched: dict[int, Watched] = {}
+        self.communicators: dict[tuple[int, ...], Communicator] = {}  # for programs of these ranks' devices
 
     @property
     def client(self) -> Any:
@@ -300,6 +302,12 @@ class Communicator:
             return self._result(what, self._begin(what, x, x.shape, options)).reshape(out_shape)
         return self._result(what, self._begin(what, x, out_shape, options))
 
+    def agree(self, what: str) -> None:
+        """Where they share memory, wait until all these processes are about to do the same; ExecutionError in all of
+        them, naming what each does, if they are not."""
+        if self._shared is not None:
+            self._shared.agree(what)
+
     def barrier(self, name: str, seconds: float) -> None:
         """Wait until all these processes are here, at most so long; `name` is used once."""
         if self._shared is not None:
@@ -454,6 +462,16 @@ def all_devices() -> tuple[Device, ...]:
     """The devices of all processes: without others those of the default platform."""
     runtime = joined()
     return own_devices() if runtime is None else runtime.devices()
+
+
+def communicator_of(devices: Iterable[Device]) -> Communicator | None:
+    """Of the processes that have these devices, this among them; None if there are not several."""
+    runtime, ranks = joined(), tuple(sorted({d.process_index for d in devices}))
+    if runtime is None or len(ranks) < 2 or runtime.rank not in ranks:
+        return None
+    if ranks not in runtime.communicators:
+        runtime.communicators[ranks] = Communicator(runtime, ranks, f"programs/{ranks}", runtime.program_timeout)
+    return runtime.communicators[ranks]
 
 
 def _check_free(address: str) -> None:

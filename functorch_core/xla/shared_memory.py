@@ -56,6 +56,9 @@ MISMATCH = "Detected mismatch between collectives on ranks. {calls}"
 FUTEX, FUTEX_WAIT, FUTEX_WAKE = 202, 0, 1  # of Linux on x86-64
 
 
+_NOTHING = np.empty(0, np.uint8)
+
+
 class _Time(ctypes.Structure):
     _fields_ = [("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long)]
 
@@ -187,6 +190,12 @@ class SharedMemory:
             _COLLECTIVES[what](self, flat, out, **options)
             return out.reshape(out_shape)
 
+    def agree(self, what: str) -> None:
+        """Wait until all have come here; ExecutionError in all unless all say the same."""
+        with self._lock:
+            self._say(what, _NOTHING, {})
+            self._give(_NOTHING.dtype, _NOTHING)
+
     # ---- collectives: flat arrays of this process in, flat arrays filled
 
     def all_reduce(self, x: np.ndarray, out: np.ndarray, kind: str) -> None:
@@ -276,8 +285,8 @@ class SharedMemory:
         if found is None:
             if len(self._described) > 4096:
                 self._described.clear()
-            text = "barrier()"
-            if what != "barrier":
+            text = "barrier()" if what == "barrier" else what
+            if what in _COLLECTIVES and what != "barrier":
                 text = f"{what}({', '.join([f'{x.size} x {x.dtype}', *map(str, options.values())])})"
             found = self._described[key] = text.encode()[:DESCRIPTION].ljust(DESCRIPTION, b"\0")
         self._call, self._current = found, found
@@ -295,11 +304,14 @@ class SharedMemory:
             _futex()(FUTEX, address, FUTEX_WAKE, len(self._ranks), None, None, 0)
         try:
             for place in self._others:
-                if words[place * LINE // 8] < count:
+                other = place * LINE // 8
+                if words[other] < count:
                     self._wait(place, count)
+                if words[other + LEFT] == count:  # it came here, and waited for another in vain
+                    raise self._error(GAVE_UP, other=self._ranks[place])
         except BaseException as error:  # an interrupt, too: this process does not come to what the others are in
             self._broken = str(error) or type(error).__name__
-            words[line + LEFT] = 1
+            words[line + LEFT] = count
             raise
 
     def _wait(self, place: int, count: int) -> None:

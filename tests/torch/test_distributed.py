@@ -151,8 +151,10 @@ def test_who_waits_for_a_process_that_ended_is_told_which(tmp_path, shared_memor
         assert "all_reduce of process 0 with rank 1 failed after" in said and "it ended, lost the connection" in said
 
 
-def alone_together(tmp_path, *args: str, n: int = 2, **variables: str) -> list[tuple[int, str]]:
-    """(exit status, what was printed) of each process of does_not_come.py, which nobody watches."""
+def alone_together(
+    tmp_path, *args: str, n: int = 2, program: str = "does_not_come.py", **variables: str
+) -> list[tuple[int, str]]:
+    """(exit status, what was printed) of each process of a program, which nobody watches."""
     given = {
         **os.environ,
         "MASTER_ADDR": "127.0.0.1",
@@ -160,7 +162,7 @@ def alone_together(tmp_path, *args: str, n: int = 2, **variables: str) -> list[t
         "WORLD_SIZE": str(n),
         **variables,
     }
-    command = [sys.executable, "-m", "functorch_core", str(PROGRAMS / "does_not_come.py"), *args]
+    command = [sys.executable, "-m", "functorch_core", str(PROGRAMS / program), *args]
     started = [
         subprocess.Popen(
             command,
@@ -218,6 +220,22 @@ def test_collectives_that_do_not_fit_are_named_and_not_done(tmp_path):
     calls = [f"Rank {r} is running all_reduce({3 if r == 1 else 5} x float32, sum)" for r in range(3)]
     for rank, (status, said) in enumerate(found):
         assert status == 0 and ", ".join(calls) in said and f"rank {rank} has {[9.0] * 5}" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["hangs", "ended", "mismatch"])
+@pytest.mark.parametrize("shared_memory", [True, False])  # without it they tell each other in debug mode
+def test_processes_of_tensors_over_a_mesh_that_do_not_meet(tmp_path, how, shared_memory):
+    variables = {} if shared_memory else {"FUNCTORCH_SHARED_MEMORY": "0", "TORCH_DISTRIBUTED_DEBUG": "DETAIL"}
+    (status, first), (_, second) = alone_together(tmp_path, how, program="programs_apart.py", **variables)
+    assert status == 0
+    if how == "mismatch":
+        assert first.count("program") == second.count("program") == 2 and "mismatch between collectives" in first
+        assert "rank 0 has [12.0, 16.0]" in first and "rank 1 has [12.0, 16.0]" in second
+    elif how == "ended" and shared_memory:
+        assert "program" in first and "the process of rank 1 has ended" in first
+    else:
+        assert "program" in first and "rank 1 did not c" in first and "6 s" in first
 
 
 @pytest.mark.slow

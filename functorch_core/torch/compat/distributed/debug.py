@@ -3,6 +3,7 @@ other, by the runtime's key-value store, which collective they are about to run.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import inspect
@@ -11,8 +12,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from .... import xla
 from ...tensors.base import Tensor
-from .group import ProcessGroup, _rank_not_in_group, default, runtime
+from .group import ProcessGroup, _rank_not_in_group, default, of_ranks, runtime
 
 MISMATCH = "Detected mismatch between collectives on ranks. {rank} is running {own}, but {others}."
 ALONE = "Rank {rank} is running {own}, but rank {other} did not call a collective of this group within {seconds:g} s."
@@ -36,6 +38,14 @@ DebugLevel.__module__ = "torch.distributed"
 
 class _Level:
     current = DebugLevel.OFF
+    watching = contextlib.ExitStack()  # of programs for a mesh, in detail
+
+    @classmethod
+    def set(cls, level: DebugLevel):
+        cls.current = level
+        cls.watching.close()
+        if level is DebugLevel.DETAIL:
+            cls.watching.enter_context(xla.watching(_compare_programs))
 
 
 def get_debug_level() -> DebugLevel:
@@ -56,7 +66,7 @@ def set_debug_level(level: DebugLevel):
     'DETAIL'
     >>> dist.set_debug_level(dist.DebugLevel.OFF)
     """
-    _Level.current = DebugLevel(level)
+    _Level.set(DebugLevel(level))
 
 
 def set_debug_level_from_env():
@@ -67,7 +77,7 @@ def set_debug_level_from_env():
     name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
     if name not in DebugLevel.__members__:
         raise RuntimeError(NO_LEVEL)
-    _Level.current = DebugLevel[name]
+    _Level.set(DebugLevel[name])
 
 
 def compared(*names: str) -> Callable[[Callable], Callable]:
@@ -99,6 +109,13 @@ def _compare(name: str, given: dict[str, Any], names: tuple[str, ...]):
         return
     parts = [_shown(n, given) for n in names]
     agree(g, f"{name}({', '.join(p for p in parts if p)})")
+
+
+def _compare_programs(program: xla.MeshProgram):
+    """Compare a program of several processes that exchanges something with the others'."""
+    ranks = sorted({device.process_index for device in program.mesh.devices.flat})
+    if len(ranks) > 1 and runtime().rank in ranks and program.collectives:
+        agree(of_ranks(ranks), program.label)
 
 
 def _shown(name: str, given: dict[str, Any]) -> str:
