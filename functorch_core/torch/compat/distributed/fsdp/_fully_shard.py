@@ -108,6 +108,9 @@ class _Group:
         self.versions: list[int] = []  # of the parts that were put together
         self.hook: Callable | None = None  # what adds gradients up in place of a program, with its state
         self.whole_hook = False  # whether parameters are not divided, and it is called with gradients alone
+        self.is_synced = True  # whether a backward pass adds gradients up over the processes, or keeps them whole
+        self.kept: list[Tensor | None] = []  # whole gradients, kept until one does
+        self.after: Callable | None = None  # what changes this process's parts of gradients, flat, in place
 
     def add(self, module, name: str, p: Tensor):
         """Take charge of a parameter."""
@@ -164,6 +167,16 @@ class _Group:
         """The means over the processes of the gradients of whole parameters, each process its part."""
         self.again = None
         self.reshard()
+        grads = [_sum(kept, grad) for kept, grad in zip(self.kept or [None] * len(grads), grads)]
+        self.kept = [] if self.is_synced else [None if g is None else g.detach() for g in grads]
+        if not self.is_synced:
+            return [None] * len(grads)
+        out = self._reduced(grads)
+        if self.after is not None:
+            self._apply(self.after, out)
+        return out
+
+    def _reduced(self, grads: list[Tensor | None]) -> list[Tensor | None]:
         used = [i for i, g in enumerate(grads) if g is not None]
         if self.hook is not None:
             return self._by_hook(grads, used)
@@ -175,6 +188,19 @@ class _Group:
         for i, value in zip(used, _for_each_mesh(all_summed, stacked, shardings)):
             out[i] = new_tensor(value).to(self.sharded[i].dtype)
         return out
+
+    def _apply(self, hook: Callable, grads: list[Tensor | None]):
+        """Let a hook change this process's parts of gradients, all in one flat tensor."""
+        places = [i for i, g in enumerate(grads) if g is not None]
+        parts = [grads[i].to_local() for i in places]
+        if not parts:
+            return
+        flat = named("cat")([part.reshape(-1) for part in parts])
+        hook(flat)
+        for i, part, new in zip(places, parts, flat.split([part.numel() for part in parts])):
+            whole = grads[i]
+            placements, mesh = whole.placements, whole.device_mesh
+            grads[i] = DTensor.from_local(new.reshape(part.shape).to(part.dtype), mesh, placements, shape=whole.shape)
 
     def _by_hook(self, grads: list[Tensor | None], used: list[int]) -> list[Tensor | None]:
         """The same by a hook: of one flat gradient in which each process's parts of all parameters lie together."""
@@ -197,6 +223,10 @@ class _Group:
             self.hook(flat) if self.whole_hook else collectives.all_reduce(flat.div_(n), group=self.mesh.whole_group())
             out[i] = DTensor.from_local(flat.reshape(p.shape).to(p.dtype), self.mesh, p.placements)
         return out
+
+
+def _sum(kept: Tensor | None, grad: Tensor | None) -> Tensor | None:
+    return grad if kept is None else kept if grad is None else kept + grad
 
 
 def _padded_rows(grad: Tensor, n: int) -> Tensor:
@@ -344,13 +374,29 @@ class FSDPModule:
             group.reshard_after_forward = reshard_after_forward
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True):
-        """No effect: sums of averaged gradients are what averages of sums are."""
+        """Whether backward passes add gradients up over the processes; until they do whole ones are kept."""
+        for group in _groups(self, recurse):
+            group.is_synced = requires_gradient_sync
+
+    def set_all_reduce_hook(self, hook: Callable[[Tensor], None], *, stream=None):
+        """Call hook(gradients) with this process's parts of this module's mean gradients, a flat tensor, which it may
+        change in place: to reduce them among other processes, too.
+
+        >>> from torch.distributed.fsdp import fully_shard
+        >>> model = fully_shard(nn.Linear(2, 1, bias=False))
+        >>> model.set_all_reduce_hook(lambda gradients: gradients.mul_(10))
+        >>> model(torch.ones(1, 2)).sum().backward()
+        >>> model.weight.grad.to_local()
+        tensor([[10., 10.]])
+        """
+        self._fsdp_group.after = hook
 
     def _no_effect(self, *args, **kwargs):
-        """No effect: nothing is fetched ahead."""
+        """No effect: nothing is fetched ahead, and each step waits for what it needs."""
 
-    set_is_last_backward = set_requires_all_reduce = set_reshard_after_backward = _no_effect
+    set_is_last_backward = set_requires_all_reduce = set_reshard_after_backward = set_post_optim_event = _no_effect
     set_modules_to_forward_prefetch = set_modules_to_backward_prefetch = set_unshard_in_backward = _no_effect
+    set_allocate_memory_from_process_group_for_comm = set_force_sum_reduction_for_comms = _no_effect
 
 
 def _groups(module, recurse: bool = True) -> Iterator[_Group]:
