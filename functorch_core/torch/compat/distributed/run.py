@@ -3,7 +3,8 @@
     python -m functorch_core.torch.distributed.run --nproc-per-node=2 script.py --its --arguments
 
 Each process runs the script under this library, with RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and the other variables
-that PyTorch's torchrun sets. When one fails the others are ended; with --max-restarts all are started again.
+that PyTorch's torchrun sets. When one fails the others are ended; with --max-restarts all are started again. With
+--rdzv-backend=c10d machines meet at --rdzv-endpoint, which gives them their numbers, and may come and go.
 """
 
 from __future__ import annotations
@@ -19,10 +20,16 @@ import tempfile
 import time
 import uuid
 from pathlib import Path
+from typing import NamedTuple
 
+from .elastic.agent.server.api import end_together, local_sizes
 from .elastic.multiprocessing.errors import FILE, ProcessFailure
+from .elastic.rendezvous.api import RendezvousError, RendezvousHandler, RendezvousParameters
+from .elastic.rendezvous.dynamic_rendezvous import DynamicRendezvousHandler
+from .elastic.rendezvous.registry import get_rendezvous_handler
 from .group import free_port
 
+EXIT_TIMEOUT = 300.0  # seconds that a machine which has ended well waits for the others
 GRACE = 5.0  # seconds between asking a process to end and ending it
 SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT"
 
@@ -48,8 +55,8 @@ def get_args_parser() -> argparse.ArgumentParser:
         made.add_argument(f"--{name}", *([f"--{underscored}"] if underscored != name else []), *others, **kwargs)
 
     option("nproc-per-node", default="1", help="processes on this machine: a number, auto, cpu, gpu")
-    option("nnodes", default="1", help="machines, or MIN:MAX, of which MIN is taken")
-    option("node-rank", type=int, default=0, help="the number of this machine")
+    option("nnodes", default="1", help="machines, or MIN:MAX (static takes MIN)")
+    option("node-rank", type=int, default=0, help="the number of this machine (static)")
     option("master-addr", default="127.0.0.1", help="where the process of rank 0 runs")
     option("master-port", type=int, default=29500, help="its port")
     option("max-restarts", type=int, default=0, help="how often all are started again after a failure")
@@ -58,12 +65,12 @@ def get_args_parser() -> argparse.ArgumentParser:
     option("redirects", "-r", default="0", help="1: standard output, 2: errors, 3: both go to the log folder only")
     option("tee", "-t", default="0", help="1, 2, 3: the same, and are shown")
     option("rdzv-backend", default="static", help="static or c10d")
-    option("rdzv-endpoint", default="", help="host:port of the process of rank 0, in place of --master-addr and -port")
+    option("rdzv-endpoint", default="", help="host:port where machines meet; static: of the process of rank 0")
     option("rdzv-id", default="none", help="the name of the job")
-    option("rdzv-conf", default="", help="accepted")
+    option("rdzv-conf", default="", help="options of c10d: join_timeout=600,last_call_timeout=30 (seconds)")
     option("start-method", default="spawn", choices=("spawn", "fork", "forkserver"), help="accepted")
     option("role", default="default", help="the name of the processes")
-    option("local-addr", default=None, help="accepted")
+    option("local-addr", default=None, help="the address by which others reach this machine (c10d)")
     option("event-log-handler", default="null", help="accepted")
     option("local-ranks-filter", default="", help="show the output of these processes of the machine only: 0,1")
     option("signals-to-handle", default=SIGNALS, help="at these signals the processes are ended")
@@ -104,23 +111,83 @@ def processes_per_node(given: str) -> int:
     raise ValueError(f"Unsupported nproc_per_node value: {given}")
 
 
+class MachinesCame(Exception):
+    """Machines wait to be taken in.
+
+    >>> from torch.distributed.run import MachinesCame
+    >>> issubclass(MachinesCame, Exception)
+    True
+    """
+
+
+class Place(NamedTuple):
+    """Where this machine's processes stand among all, and where that of rank 0 listens.
+
+    >>> from torch.distributed.run import Place
+    >>> Place(0, 1, 0, 2, "127.0.0.1", 29500).world_size
+    2
+    """
+
+    machine: int
+    machines: int
+    first_rank: int
+    world_size: int
+    host: str
+    port: int
+
+
 class Launch:
     """What is to be run: a command, and the environment of each process.
 
     >>> from torch.distributed.run import Launch, parser
     >>> launch = Launch(parser().parse_args(["--nproc-per-node=2", "train.py"]))
-    >>> launch.command()[-1], launch.environment(1, 29500, 0)["WORLD_SIZE"]
+    >>> launch.command()[-1], launch.environment(1, launch.meet(), 0)["WORLD_SIZE"]
     ('train.py', '2')
     """
 
     def __init__(self, args: argparse.Namespace):
         self.args = args
-        self.local, self.nodes = processes_per_node(args.nproc_per_node), int(str(args.nnodes).partition(":")[0])
+        least, _, most = str(args.nnodes).partition(":")
+        self.local, self.nodes, most_nodes = processes_per_node(args.nproc_per_node), int(least), int(most or least)
         host, _, port = args.rdzv_endpoint.partition(":")
         self.host = host or args.master_addr
         self.port = int(port) if port else args.master_port
         self.chooses_port = args.standalone or (self.nodes == 1 and self.port == 29500) or self.port == 0
         self.id = uuid.uuid4().hex if args.rdzv_id == "none" else args.rdzv_id
+        self.handler: RendezvousHandler | None = None
+        if args.rdzv_backend != "static" and most_nodes > 1 and not args.standalone:
+            self.handler = _handler(args, self.nodes, most_nodes)
+
+    def meet(self) -> Place:
+        """Wait for the other machines, if they meet; RendezvousError if they do not come."""
+        if self.handler is None:
+            port = free_port() if self.chooses_port else self.port
+            machine, local = self.args.node_rank, self.local
+            return Place(machine, self.nodes, machine * local, local * self.nodes, self.host, port)
+        found = self.handler.next_rendezvous()
+        sizes, there = local_sizes(found, self.local), found.bootstrap_store_info
+        first = sum(sizes[: found.rank])
+        self.store = found.store
+        return Place(found.rank, found.world_size, first, sum(sizes), there.master_addr, there.master_port)
+
+    def check_others(self) -> None:
+        """MachinesCame if machines wait to be taken in."""
+        if self.handler is not None and self.handler.num_nodes_waiting() > 0:
+            raise MachinesCame
+
+    def close(self, place: Place | None = None) -> None:
+        """Let nobody join any more: this machine has failed, or, at a place, ended well, when all others have."""
+        if self.handler is None:
+            return
+        if place is not None and not end_together(self.handler, self.store, place.machines, EXIT_TIMEOUT):
+            print("torchrun: not all of the other machines ended well", file=sys.stderr)
+        self.handler.shutdown()
+
+    def leave(self) -> None:
+        """Leave the other machines, which may go on."""
+        if isinstance(self.handler, DynamicRendezvousHandler):
+            with contextlib.suppress(RendezvousError):
+                self.handler.leave()
 
     def command(self) -> list[str]:
         """What each process runs."""
@@ -130,21 +197,21 @@ class Launch:
             return rest
         return [sys.executable, "-u", "-m", "functorch_core", *(["-m"] if args.module else []), *rest]
 
-    def environment(self, local: int, port: int, restarts: int) -> dict[str, str]:
+    def environment(self, local: int, place: Place, restarts: int) -> dict[str, str]:
         """The variables of a process."""
-        size, rank = self.local * self.nodes, self.args.node_rank * self.local + local
+        size, rank = place.world_size, place.first_rank + local
         known = {
             "LOCAL_RANK": 0 if self.args.virtual_local_rank else local,
             "RANK": rank,
-            "GROUP_RANK": self.args.node_rank,
+            "GROUP_RANK": place.machine,
             "ROLE_RANK": rank,
             "ROLE_NAME": self.args.role,
             "LOCAL_WORLD_SIZE": self.local,
             "WORLD_SIZE": size,
-            "GROUP_WORLD_SIZE": self.nodes,
+            "GROUP_WORLD_SIZE": place.machines,
             "ROLE_WORLD_SIZE": size,
-            "MASTER_ADDR": self.host,
-            "MASTER_PORT": port,
+            "MASTER_ADDR": place.host,
+            "MASTER_PORT": place.port,
             "TORCHELASTIC_RESTART_COUNT": restarts,
             "TORCHELASTIC_MAX_RESTARTS": self.args.max_restarts,
             "TORCHELASTIC_RUN_ID": self.id,
@@ -154,24 +221,34 @@ class Launch:
         return {**os.environ, **{name: str(value) for name, value in known.items()}}
 
 
+def _handler(args: argparse.Namespace, least: int, most: int) -> RendezvousHandler:
+    if args.rdzv_id == "none":
+        raise ValueError("torchrun: machines that meet need a name in common: --rdzv-id=JOB")
+    options = dict(pair.strip().partition("=")[::2] for pair in args.rdzv_conf.split(",") if pair.strip())
+    given = RendezvousParameters(
+        args.rdzv_backend, args.rdzv_endpoint, args.rdzv_id, least, most, args.local_addr, **options
+    )
+    return get_rendezvous_handler(given)
+
+
 class Processes:
     """The processes of one attempt.
 
     >>> from torch.distributed.run import Launch, Processes, parser
-    >>> processes = Processes(Launch(parser().parse_args(["--no-python", "true"])), 0)
+    >>> launch = Launch(parser().parse_args(["--no-python", "true"]))
+    >>> processes = Processes(launch, launch.meet(), 0)
     >>> processes.wait(0.01) is None  # none has failed
     True
     >>> processes.end()
     """
 
-    def __init__(self, launch: Launch, restarts: int):
+    def __init__(self, launch: Launch, place: Place, restarts: int):
         self.launch, self.files = launch, contextlib.ExitStack()
-        port = free_port() if launch.chooses_port else launch.port
         self.folder = self.files.enter_context(tempfile.TemporaryDirectory(prefix="torchrun-"))
         self.errors: dict[int, str] = {}  # where a function decorated with `record` writes its exception
-        self.running = [self._start(k, port, restarts) for k in range(launch.local)]
+        self.running = [self._start(k, place, restarts) for k in range(launch.local)]
 
-    def _start(self, local: int, port: int, restarts: int) -> subprocess.Popen:
+    def _start(self, local: int, place: Place, restarts: int) -> subprocess.Popen:
         args, streams = self.launch.args, {}
         if args.log_dir is not None:
             folder = Path(args.log_dir, self.launch.id, f"attempt_{restarts}", str(local))
@@ -182,7 +259,7 @@ class Processes:
         if args.local_ranks_filter and str(local) not in args.local_ranks_filter.replace(" ", "").split(","):
             for name in ("stdout", "stderr"):
                 streams.setdefault(name, subprocess.DEVNULL)
-        environment = self.launch.environment(local, port, restarts)
+        environment = self.launch.environment(local, place, restarts)
         self.errors[local] = environment[FILE] = str(Path(self.folder, f"{local}.json"))
         return subprocess.Popen(self.launch.command(), env=environment, **streams)
 
@@ -195,7 +272,8 @@ class Processes:
         return tee.stdin
 
     def wait(self, interval: float) -> tuple[int, int] | None:
-        """Wait until all have ended well, None, or until one fails: (its number, its exit status)."""
+        """Wait until all have ended well, None, or until one fails: (its number, its exit status). MachinesCame if
+        others are to be taken in."""
         while True:
             statuses = [p.poll() for p in self.running]
             failed = [(k, s) for k, s in enumerate(statuses) if s]
@@ -203,6 +281,7 @@ class Processes:
                 return min(failed, key=lambda pair: (pair[1] > 0, self._told(pair[0])))
             if all(s == 0 for s in statuses):
                 return None
+            self.launch.check_others()
             time.sleep(interval)
 
     def _told(self, local: int) -> float:
@@ -240,7 +319,7 @@ def run(args: argparse.Namespace) -> int:
     >>> run(parser().parse_args(["--no-python", "true"]))
     0
     """
-    launch, restarts = Launch(args), 0
+    launch = Launch(args)
     names = [name.strip() for name in args.signals_to_handle.split(",") if name.strip()]
     unknown = [name for name in names if not hasattr(signal, name)]
     if unknown:
@@ -248,24 +327,42 @@ def run(args: argparse.Namespace) -> int:
     numbers = [getattr(signal, name) for name in names if name != "SIGINT"]  # that one is KeyboardInterrupt
     before = {number: signal.signal(number, lambda which, _: sys.exit(128 + which)) for number in numbers}
     try:
-        while True:
-            started = Processes(launch, restarts)
-            try:
-                failed = started.wait(args.monitor_interval)
-                how = started.failure(*failed) if failed else ""
-            finally:
-                started.end()
-            if failed is None:
-                return 0
-            local, status = failed
-            rank = args.node_rank * launch.local + local
-            print(f"torchrun: process {local} (rank {rank}) failed ({how}); the others were ended", file=sys.stderr)
-            if restarts == args.max_restarts:
-                return status if status > 0 else 128 - status
-            restarts += 1
+        return _run(launch)
+    except RendezvousError as error:
+        print(f"torchrun: {error}", file=sys.stderr)
+        launch.close()
+        return 1
+    except (KeyboardInterrupt, SystemExit):
+        launch.leave()
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _run(launch: Launch) -> int:
+    args, restarts = launch.args, 0
+    while True:
+        place = launch.meet()
+        started = Processes(launch, place, restarts)
+        try:
+            failed = started.wait(args.monitor_interval)
+            how = started.failure(*failed) if failed else ""
+        except MachinesCame:
+            print("torchrun: machines wait to be taken in; the processes are started again", file=sys.stderr)
+            continue
+        finally:
+            started.end()
+        if failed is None:
+            launch.close(place)
+            return 0
+        local, status = failed
+        rank = place.first_rank + local
+        print(f"torchrun: process {local} (rank {rank}) failed ({how}); the others were ended", file=sys.stderr)
+        if restarts == args.max_restarts:
+            launch.close()
+            return status if status > 0 else 128 - status
+        restarts += 1
 
 
 def main(args=None):

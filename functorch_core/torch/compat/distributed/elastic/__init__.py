@@ -2,4 +2,6 @@
 
 from .... import _missing
 
-__getattr__ = _missing.getter(__name__, ("agent", "events", "metrics", "multiprocessing", "rendezvous", "timer"))
+__getattr__ = _missing.getter(
+    __name__, ("agent", "events", "metrics", "multiprocessing", "rendezvous", "timer", "utils")
+)

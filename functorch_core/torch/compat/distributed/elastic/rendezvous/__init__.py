@@ -7,6 +7,7 @@ from .api import (
     RendezvousError,
     RendezvousGracefulExitError,
     RendezvousHandler,
+    RendezvousHandlerCreator,
     RendezvousHandlerRegistry,
     RendezvousInfo,
     RendezvousParameters,
@@ -22,6 +23,7 @@ __all__ = [
     "RendezvousError",
     "RendezvousGracefulExitError",
     "RendezvousHandler",
+    "RendezvousHandlerCreator",
     "RendezvousHandlerRegistry",
     "RendezvousInfo",
     "RendezvousParameters",
@@ -31,4 +33,6 @@ __all__ = [
     "rendezvous_handler_registry",
 ]
 
-__getattr__ = _missing.getter(__name__, ("api", "registry"))
+__getattr__ = _missing.getter(
+    __name__, ("api", "c10d_rendezvous_backend", "dynamic_rendezvous", "registry", "static_tcp_rendezvous", "utils")
+)

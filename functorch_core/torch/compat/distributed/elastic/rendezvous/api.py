@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import abc
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ...group import free_port
 from ...stores import Store
 
 
@@ -46,6 +48,19 @@ class RendezvousStoreInfo:
     MASTER_PORT_KEY = "MASTER_PORT"
     master_addr: str
     master_port: int
+
+    @staticmethod
+    def build(
+        rank: int, store: Store, local_addr: str | None = None, server_port: int | None = None
+    ) -> RendezvousStoreInfo:
+        """What the machine of rank 0 chooses, its address and a free port, and the others learn by the store."""
+        if rank == 0:
+            store.set(RendezvousStoreInfo.MASTER_ADDR_KEY, local_addr or socket.getfqdn())
+            store.set(RendezvousStoreInfo.MASTER_PORT_KEY, str(server_port or free_port()))
+        host, port = (
+            store.get(key) for key in (RendezvousStoreInfo.MASTER_ADDR_KEY, RendezvousStoreInfo.MASTER_PORT_KEY)
+        )
+        return RendezvousStoreInfo(host.decode(), int(port))
 
 
 class RendezvousInfo:
@@ -169,6 +184,9 @@ class RendezvousParameters:
         """An option that is a whole number."""
         found = self.get(key, default)
         return None if found is None else int(found)
+
+
+RendezvousHandlerCreator = Callable[[RendezvousParameters], RendezvousHandler]
 
 
 class RendezvousHandlerRegistry:

@@ -5,4 +5,4 @@ from .api import ElasticAgent, RunResult, SimpleElasticAgent, Worker, WorkerGrou
 
 __all__ = ["ElasticAgent", "RunResult", "SimpleElasticAgent", "Worker", "WorkerGroup", "WorkerSpec", "WorkerState"]
 
-__getattr__ = _missing.getter(__name__, ("api", "local_elastic_agent"))
+__getattr__ = _missing.getter(__name__, ("api", "health_check_server", "local_elastic_agent"))

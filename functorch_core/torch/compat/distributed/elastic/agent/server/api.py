@@ -1,13 +1,14 @@
 """torch.distributed.elastic.agent.server.api: what an agent does with its workers, whoever starts them.
 
 The machines meet by a rendezvous, workers get their ranks, and the agent looks at them until all have ended well; when
-one fails all are started again, as often as the specification says. Each machine restarts its own workers: those of
-others notice it by their own failures.
+one fails all are started again, as often as the specification says. When a machine waits to be taken in, be it a new
+one or one whose workers have failed, the others start theirs again with it, as often as that happens.
 """
 
 from __future__ import annotations
 
 import abc
+import contextlib
 import enum
 import logging
 import time
@@ -15,12 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ....stores import Store
 from ...events import Event, EventSource, record
 from ...metrics import prof, put_metric
 from ...multiprocessing.errors import ProcessFailure
-from ...rendezvous.api import RendezvousHandler
+from ...rendezvous.api import RendezvousError, RendezvousGracefulExitError, RendezvousHandler, RendezvousInfo
 
 DEFAULT_ROLE = "default"
+STORE_ERRORS = RendezvousError, RuntimeError, OSError, EOFError
+END_PAUSE = 0.05  # seconds between two looks whether other machines have ended
 log = logging.getLogger(__name__)
 
 
@@ -148,6 +152,47 @@ class RunResult:
         return self.state is WorkerState.FAILED
 
 
+def local_sizes(info: RendezvousInfo, own: int) -> list[int]:
+    """How many workers each machine of a rendezvous has.
+
+    >>> import torch.distributed as dist
+    >>> from torch.distributed.elastic.agent.server.api import local_sizes
+    >>> from torch.distributed.elastic.rendezvous import RendezvousInfo, RendezvousStoreInfo
+    >>> local_sizes(RendezvousInfo(dist.HashStore(), 0, 1, RendezvousStoreInfo("127.0.0.1", 29500)), 4)
+    [4]
+    """
+    info.store.set(f"torchelastic/{info.rank}", str(own))
+    return [int(info.store.get(f"torchelastic/{i}")) for i in range(info.world_size)]
+
+
+def end_together(handler: RendezvousHandler, store: Store, n: int, seconds: float) -> bool:
+    """Wait until the workers of all n machines have ended well, as this one may have the store that the others need;
+    False if one has failed or waits to start its workers again, is gone, or does not come within so many seconds.
+
+    >>> import torch.distributed as dist
+    >>> from torch.distributed.elastic.agent.server.api import end_together
+    >>> from torch.distributed.elastic.rendezvous import RendezvousParameters
+    >>> from torch.distributed.elastic.rendezvous.registry import get_rendezvous_handler
+    >>> handler = get_rendezvous_handler(RendezvousParameters("static", "127.0.0.1:0", "job", 1, 1))
+    >>> end_together(handler, dist.HashStore(), 1, 5.0)
+    True
+    """
+    name, end = "torchelastic/ended", time.monotonic() + seconds
+    try:
+        store.add(name, 1)
+        while store.add(name, 0) < n:
+            if time.monotonic() > end or handler.is_closed() or handler.num_nodes_waiting() > 0:
+                return False
+            time.sleep(END_PAUSE)
+    except STORE_ERRORS:
+        return False
+    with contextlib.suppress(*STORE_ERRORS):  # who has the store ends when all have seen this
+        store.add(f"{name}/seen", 1)
+        while store.add(f"{name}/seen", 0) < n and time.monotonic() < end:
+            time.sleep(END_PAUSE)
+    return True
+
+
 class ElasticAgent(abc.ABC):
     """What runs workers.
 
@@ -177,6 +222,7 @@ class SimpleElasticAgent(ElasticAgent):
     def __init__(self, spec: WorkerSpec, exit_barrier_timeout: float = 300, shutdown_timeout: int = 30):
         self._worker_group, self._remaining_restarts = WorkerGroup(spec), spec.max_restarts
         self._store: Any = None
+        self._looked = time.time()  # when the workers were last looked at
         self._exit_barrier_timeout, self._shutdown_timeout = exit_barrier_timeout, shutdown_timeout
 
     def get_worker_group(self, role: str = DEFAULT_ROLE) -> WorkerGroup:
@@ -212,9 +258,7 @@ class SimpleElasticAgent(ElasticAgent):
         there = info.bootstrap_store_info
         worker_group.master_addr = spec.master_addr or there.master_addr
         worker_group.master_port = spec.master_port or there.master_port
-        turn = f"torchelastic/{spec.max_restarts - self._remaining_restarts}"
-        info.store.set(f"{turn}/{info.rank}", str(spec.local_world_size))
-        sizes = [int(info.store.get(f"{turn}/{i}")) for i in range(info.world_size)]
+        sizes = local_sizes(info, spec.local_world_size)
         first, total = sum(sizes[: info.rank]), sum(sizes)
         for i, worker in enumerate(worker_group.workers):
             worker.global_rank = worker.role_rank = first + i
@@ -231,14 +275,28 @@ class SimpleElasticAgent(ElasticAgent):
         worker_group.state = WorkerState.STOPPED
         self._initialize_workers(worker_group)
 
+    def _exit_barrier(self) -> None:
+        group = self._worker_group
+        handler, n, seconds = group.spec.rdzv_handler, group.group_world_size or 1, self._exit_barrier_timeout
+        if not end_together(handler, group.store, n, seconds):
+            log.warning("not all of the other machines ended well")
+
     @prof
     def run(self, role: str = DEFAULT_ROLE) -> RunResult:
         """Run the workers until all have ended well, or one has failed once more than may be; failures are in the
         result. They are ended when this is."""
+        is_interrupted = False
         try:
             found = self._invoke_run(role)
+        except (KeyboardInterrupt, SystemExit):
+            is_interrupted = True  # the other machines go on
+            raise
+        except RendezvousGracefulExitError:
+            return RunResult(WorkerState.SUCCEEDED)
         finally:
             self._shutdown()
+            if not is_interrupted:
+                self._worker_group.spec.rdzv_handler.shutdown()
         name = "failed" if found.is_failed() else "succeeded"
         spec = self._worker_group.spec
         put_metric(f"workers.{spec.role}.run_{name}", 1)
@@ -251,9 +309,10 @@ class SimpleElasticAgent(ElasticAgent):
         self._initialize_workers(group)
         while True:
             time.sleep(group.spec.monitor_interval)
-            found = self._monitor_workers(group)
+            found, self._looked = self._monitor_workers(group), time.time()
             group.state = found.state
             if found.state is WorkerState.SUCCEEDED:
+                self._exit_barrier()
                 return found
             if found.state in (WorkerState.UNHEALTHY, WorkerState.FAILED):
                 if self._remaining_restarts <= 0:
@@ -262,4 +321,7 @@ class SimpleElasticAgent(ElasticAgent):
                     return found
                 log.info("worker group %s; %s restarts left", found.state.name, self._remaining_restarts)
                 self._remaining_restarts -= 1
+                self._restart_workers(group)
+            elif group.spec.rdzv_handler.num_nodes_waiting() > 0:
+                log.info("machines wait to be taken in: the workers are started again")
                 self._restart_workers(group)

@@ -6,7 +6,11 @@ import os
 from typing import Any
 
 from ...multiprocessing.api import LogsSpecs, PContext, start_processes
-from .api import RunResult, SimpleElasticAgent, WorkerGroup, WorkerSpec, WorkerState
+from .api import DEFAULT_ROLE, RunResult, SimpleElasticAgent, WorkerGroup, WorkerSpec, WorkerState
+from .health_check_server import create_healthcheck_server
+
+HEALTH_CHECK_PORT = "TORCHELASTIC_HEALTH_CHECK_PORT"
+HEALTH_TIMEOUT = 60  # seconds without a look at the workers after which an agent is taken for dead
 
 
 class LocalElasticAgent(SimpleElasticAgent):
@@ -37,6 +41,10 @@ class LocalElasticAgent(SimpleElasticAgent):
     ):
         super().__init__(spec, exit_barrier_timeout, shutdown_timeout)
         self._logs_specs, self._start_method = logs_specs, start_method
+        port = os.environ.get(HEALTH_CHECK_PORT)
+        if health_check_server is None and port:
+            health_check_server = create_healthcheck_server(lambda: int(self._looked), int(port), HEALTH_TIMEOUT)
+        self._health_check_server = health_check_server
         self._started: PContext | None = None
 
     def _environment(self, group: WorkerGroup, i: int) -> dict[str, str]:
@@ -69,6 +77,16 @@ class LocalElasticAgent(SimpleElasticAgent):
             spec.role, spec.entrypoint, args, envs, self._logs_specs, start_method=self._start_method
         )
         return self._started.pids()
+
+    def run(self, role: str = DEFAULT_ROLE) -> RunResult:
+        """Run the workers until all have ended; failures are in the result."""
+        if self._health_check_server is None:
+            return super().run(role)
+        self._health_check_server.start()
+        try:
+            return super().run(role)
+        finally:
+            self._health_check_server.stop()
 
     def _stop_workers(self, worker_group: WorkerGroup) -> None:
         self._shutdown()
