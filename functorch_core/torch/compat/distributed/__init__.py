@@ -52,7 +52,7 @@ from .direct import (
     ScatterOptions,
     breakpoint,
 )
-from .errors import DistBackendError, DistError, DistNetworkError, DistStoreError
+from .errors import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError
 from .group import (
     Backend,
     BackendConfig,

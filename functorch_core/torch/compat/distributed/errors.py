@@ -39,3 +39,13 @@ class DistStoreError(DistError):
     """
 
     __module__ = "torch.distributed"
+
+
+class QueueEmptyError(DistStoreError):
+    """A store's queue has no value.
+
+    >>> torch.distributed.HashStore().queue_len("none")
+    0
+    """
+
+    __module__ = "torch.distributed"

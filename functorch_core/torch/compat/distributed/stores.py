@@ -11,9 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from .errors import DistStoreError
+from .errors import DistStoreError, QueueEmptyError
 from .mail import StoreClient, StoreServer
 
+QUEUE = "queue/"  # what the keys of queues begin with
 DEFAULT_TIMEOUT = datetime.timedelta(seconds=300)
 MISSING = (
     "{store}.{call}: no value for {keys} within {seconds:g} s. Ranks that set them may have ended, or never started."
@@ -29,6 +30,19 @@ def seconds_of(timeout) -> float:
 
 def _bytes(value) -> bytes:
     return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def _joined(values: list[bytes]) -> bytes:
+    return b"".join(len(value).to_bytes(8, "little") + value for value in values)
+
+
+def _split(text: bytes) -> list[bytes]:
+    found, at = [], 0
+    while at < len(text):
+        start = at + 8
+        at = start + int.from_bytes(text[at:start], "little")
+        found.append(text[start:at])
+    return found
 
 
 class Store:
@@ -54,6 +68,10 @@ class Store:
         raise NotImplementedError
 
     def _names(self) -> list[str]:
+        raise NotImplementedError
+
+    def clone(self) -> Store:
+        """Another connection to the same values, for another thread."""
         raise NotImplementedError
 
     # ---- what there is for all
@@ -126,6 +144,41 @@ class Store:
         """How many keys have values."""
         return len(self._names())
 
+    def list_keys(self) -> list[str]:
+        """The keys that have values, in no order."""
+        return self._names()
+
+    def queue_push(self, key: str, value):
+        """Add a value to the end of a queue; queues have names of their own."""
+        self._change(QUEUE + key, lambda old: _joined([*_split(old or b""), _bytes(value)]))
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """Take the first value from a queue: waited for, DistStoreError after the timeout; or QueueEmptyError."""
+        end, pause = time.monotonic() + self._timeout, 0.001
+        while True:
+            taken: list[bytes] = []
+
+            def take(old, taken=taken):
+                values = _split(old or b"")
+                taken[:] = values[:1]
+                return _joined(values[1:]) if len(values) > 1 else None
+
+            self._change(QUEUE + key, take)
+            if taken:
+                return taken[0]
+            if not block:
+                raise QueueEmptyError("queue is empty")
+            if time.monotonic() > end:
+                raise DistStoreError(
+                    MISSING.format(store=type(self).__name__, call="queue_pop", keys=[key], seconds=self._timeout)
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
+
+    def queue_len(self, key: str) -> int:
+        """How many values a queue has."""
+        return len(_split(self._read(QUEUE + key) or b""))
+
     def has_extended_api(self) -> bool:
         """True: append, multi_get and multi_set are there."""
         return True
@@ -168,6 +221,10 @@ class HashStore(Store):
 
     def _names(self):
         return list(self._values)
+
+    def clone(self) -> HashStore:
+        """The store itself: all threads have it."""
+        return self
 
 
 class FileStore(Store):
@@ -223,6 +280,10 @@ class FileStore(Store):
     def _names(self):
         with self._opened() as (_, values):
             return list(values)
+
+    def clone(self) -> FileStore:
+        """Another store in the same file."""
+        return FileStore(self._path)
 
 
 class TCPStore(Store):
@@ -291,6 +352,10 @@ class TCPStore(Store):
     def _names(self):
         return self._client.names()
 
+    def clone(self) -> TCPStore:
+        """Another connection to the same server."""
+        return TCPStore(self._host, self._port, timeout=self._timeout)
+
 
 class PrefixStore(Store):
     """Another store, whose keys begin with a prefix.
@@ -328,3 +393,7 @@ class PrefixStore(Store):
     def _names(self):
         start = f"{self._prefix}/"
         return [n.removeprefix(start) for n in self._store._names() if n.startswith(start)]
+
+    def clone(self) -> PrefixStore:
+        """The same prefix before another connection to the store."""
+        return PrefixStore(self._prefix, self._store.clone())
