@@ -15,6 +15,7 @@ from torch.distributed.checkpoint.state_dict import (
     set_state_dict,
 )
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
 
 folder, steps = sys.argv[1], int(sys.argv[2])
 dist.init_process_group("gloo")
@@ -30,6 +31,14 @@ if os.path.exists(f"{folder}/.metadata"):
     state, optimizer_state = get_state_dict(model, optimizer)
     loaded = {"model": state, "optimizer": optimizer_state, "step": 0, "notes": {"lr": [0.0]}}
     dcp.load(loaded, checkpoint_id=folder)
+    alone = dcp.load_sharded_optimizer_state_dict(state, "optimizer", dcp.FileSystemReader(folder))["optimizer"]
+    for name, of_parameter in loaded["optimizer"]["state"].items():  # the same, without knowing the optimizer
+        for key, value in of_parameter.items():
+            found = alone["state"][name][key]
+            assert isinstance(found, DTensor) == (value.dim() > 0), (name, key)
+            assert torch.equal(
+                getattr(found, "full_tensor", lambda x=found: x)(), getattr(value, "full_tensor", lambda x=value: x)()
+            )
     set_state_dict(model, optimizer, model_state_dict=loaded["model"], optim_state_dict=loaded["optimizer"])
     start = loaded["step"]
     assert loaded["notes"] == {"lr": [0.05, "kept"]}
