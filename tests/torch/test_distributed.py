@@ -435,6 +435,16 @@ def test_stores(kind, tmp_path):
     assert made.delete_key("c") and not made.delete_key("c")
     with pytest.raises(dist.DistStoreError, match="wait timeout after 50ms, keys: gone"):
         made.wait(["gone"], 0.05)
+    assert sorted(made.list_keys()) == ["a", "d", "new", "t"] and made.clone().get("d") == b"4"
+    for value in ("first", "", b"third"):
+        made.queue_push("q", value)
+    assert made.queue_len("q") == 3 and [made.queue_pop("q") for _ in range(3)] == [b"first", b"", b"third"]
+    assert made.queue_len("q") == made.queue_len("none") == 0
+    made.set_timeout(0.05)
+    with pytest.raises(dist.DistStoreError, match="queue_pop"):
+        made.queue_pop("q")
+    with pytest.raises(dist.QueueEmptyError):
+        made.queue_pop("q", block=False)
 
 
 def test_a_store_for_several_clients():

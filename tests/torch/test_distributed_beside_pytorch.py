@@ -51,7 +51,14 @@ def test_methods_of_groups_and_groups_of_groups_do_as_with_pytorch(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "program, lines", [("parts.py", 12), ("kept_gradients.py", 26), ("local_sgd.py", 56), ("remote_modules.py", 13)]
+    "program, lines",
+    [
+        ("parts.py", 12),
+        ("kept_gradients.py", 26),
+        ("own_operators.py", 32),
+        ("local_sgd.py", 56),
+        ("remote_modules.py", 13),
+    ],
 )
 def test_programs_print_what_they_print_with_pytorch(program, lines):
     theirs, ours = (printed(name, program) for name in ("theirs", "ours"))

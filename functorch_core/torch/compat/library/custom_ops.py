@@ -7,6 +7,7 @@ torch.autograd.Function when a derivative or a batch dimension is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import functorch_core.torch as torch
 
@@ -47,6 +48,7 @@ class Operator:
         self.kernels: dict[str, Callable] = {}
         self.fake = self.backward = self.setup_context = self.vmap = None
         self.function: type | None = None
+        self.distributed: Any = None  # what takes tensors over a mesh (register_sharding)
 
     def __call__(self, *args, **kwargs):
         if active.observer is not None and active.observer.takes(self):
@@ -61,13 +63,19 @@ class Operator:
             return self.fake(*args, **kwargs)
         if self._is_plain(args, kwargs):
             with torch.no_grad():
-                found = self.kernel()(*args, **kwargs)
+                found = self.computed(args, kwargs)
                 self._count_writes(args, kwargs)
             return self._without_formula(found, args, kwargs) if self._writes() else found
         flat, spec = pytree.tree_flatten((args, kwargs))
         if self.function is None:
             self.function = _function_of(self)
         return self.function.apply(spec, *flat)
+
+    def computed(self, args, kwargs):
+        """What the kernel gives, without derivatives; of tensors over a mesh what register_sharding says."""
+        if self.distributed is not None and self.distributed.takes(args, kwargs):
+            return self.distributed(args, kwargs)
+        return self.kernel()(*args, **kwargs)
 
     def _is_plain(self, args, kwargs) -> bool:
         """Whether nothing asks for a derivative or has a batch dimension."""
@@ -154,7 +162,7 @@ def _function_of(operator: Operator) -> type:
 
     def forward(spec, *flat):
         args, kwargs = pytree.tree_unflatten(list(flat), spec)
-        out = operator.kernel()(*args, **kwargs)
+        out = operator.computed(args, kwargs)
         return tuple(out) if isinstance(out, list) else out
 
     def setup_context(ctx, inputs, output):

@@ -1,8 +1,9 @@
-"""torch.distributed.tensor.debug: which collectives the programs of DTensors have."""
+"""torch.distributed.tensor.debug: which collectives the programs of DTensors have, and where their parts lie."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections import defaultdict
 from typing import Any
 
@@ -10,6 +11,7 @@ from ..... import xla
 from .... import _missing
 from ...library import ops
 from .. import _functional_collectives  # noqa: F401  (which defines the operators)
+from .api import sharding_of_tensor
 
 # XLA's names and the operators that PyTorch counts; its permute_tensor is an all_to_all_single.
 OPERATORS = {
@@ -78,6 +80,64 @@ class CommDebugMode:
     get_parameter_info = _no_table("get_parameter_info")
     get_sharding_info = _no_table("get_sharding_info")
     del _no_table
+
+
+def visualize_sharding(dtensor, header="", use_rich: bool = False):
+    """Print which device has which rows and columns of a DTensor of one or two dimensions, in the process of rank 0.
+
+    use_rich: print with the package rich, below `header`; ImportError if it is not installed.
+
+    >>> from torch.distributed.tensor import Shard, distribute_tensor
+    >>> from torch.distributed.tensor.debug import visualize_sharding
+    >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    >>> visualize_sharding(distribute_tensor(torch.ones(4, 2), mesh, [Shard(0)]))
+             Col 0-1
+    -------  ---------
+    Row 0-3  cpu:0
+    """
+    if not dtensor.numel():
+        return
+    if dtensor.dim() not in (1, 2):
+        raise RuntimeError("visualize sharding supports only 1D or 2D DTensor")
+    mesh = dtensor.device_mesh
+    if mesh.get_coordinate() is None or any(mesh.get_coordinate()):
+        return
+    parts: dict[tuple[str, str], list[str]] = {}
+    shape = (*dtensor.shape, 1)[:2]
+    for rank, index in zip(mesh.mesh.flatten().tolist(), sharding_of_tensor(dtensor).indices(dtensor.shape)):
+        rows, columns = [range(n)[i] for i, n in zip((*index, slice(None))[:2], shape)]
+        if len(rows) and len(columns):
+            parts.setdefault((_ends("Row", rows), _ends("Col", columns)), []).append(str(rank))
+    rows, columns = (sorted({place[i] for place in parts}, key=_first) for i in (0, 1))
+    cells = [[_device(mesh, parts.get((row, column))) for column in columns] for row in rows]
+    if use_rich:
+        _print_by_rich(rows, columns, cells, header)
+        return
+    table = [["", *columns], *[[row, *line] for row, line in zip(rows, cells)]]
+    widths = [max(len(cell) for cell in column) for column in zip(*table)]
+    widths[1:] = [max(width, len(name) + 2) for width, name in zip(widths[1:], columns)]
+    table.insert(1, ["-" * width for width in widths])
+    print("\n".join("  ".join(c.ljust(n) for c, n in zip(line, widths)).rstrip() for line in table))
+
+
+def _ends(name: str, places: range) -> str:
+    return f"{name} {places[0]}-{places[-1]}"
+
+
+def _first(ends: str) -> int:
+    return int(ends.split(" ")[1].split("-")[0])
+
+
+def _device(mesh, ranks: list[str] | None) -> str:
+    return f"{mesh.device_type}:{','.join(ranks)}" if ranks else ""
+
+
+def _print_by_rich(rows: list[str], columns: list[str], cells: list[list[str]], header: str):
+    rich = importlib.import_module("rich.table"), importlib.import_module("rich.console")
+    table = rich[0].Table("", *columns, title=header or None, show_lines=True)
+    for row, line in zip(rows, cells):
+        table.add_row(row, *line)
+    rich[1].Console().print(table)
 
 
 __getattr__ = _missing.getter(__name__)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ..... import _missing
 from ._attention import context_parallel
 from ._func_map import local_map
+from ._register_sharding import register_sharding
 
 
 @contextlib.contextmanager
@@ -19,4 +20,4 @@ def implicit_replication() -> Iterator[None]:
     yield
 
 
-__getattr__ = _missing.getter(__name__, ("_attention", "_func_map"))
+__getattr__ = _missing.getter(__name__, ("_attention", "_func_map", "_register_sharding"))
