@@ -30,8 +30,9 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
     """Calls its module. After each backward pass a parameter's gradient is the mean of those of all processes.
 
     The module begins as that of the first process, whose buffers (with `broadcast_buffers`) go to the others before
-    each forward pass in training. RuntimeError where parameters were not used, unless `find_unused_parameters`. The
-    arguments that tune communication have no effect: all gradients go in one message for each dtype.
+    each forward pass that comes after one with gradients. RuntimeError where parameters were not used, unless
+    `find_unused_parameters`. The arguments that tune communication have no effect: all gradients go in one message for
+    each dtype.
     ValueError before init_process_group.
 
     >>> import torch.distributed as dist
@@ -67,23 +68,25 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
             process_group = torch.distributed.distributed_c10d._get_default_group()
         super().__init__(module, device_ids, output_device, dim)
         torch.distributed.algorithms.join.Joinable.__init__(self)
-        if not any(p.requires_grad for p in module.parameters()):
+        self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        if not any(p.requires_grad for p in self._taken(module.named_parameters())):
             raise RuntimeError(NO_PARAMETERS)
         self.process_group, self.broadcast_buffers = process_group, broadcast_buffers
         self.find_unused_parameters = find_unused_parameters
         self.static_graph, self.require_backward_grad_sync = static_graph, True
+        self.require_forward_param_sync = True  # whether the next forward pass takes the first process's buffers
         self._averaging = False  # whether the backward pass that runs will end with it
         self._by_running = 0  # in `join`, what averages are divided by in place of all processes
         self._hook: tuple | None = None
         self._after_averaging: Callable | None = None  # of an optimizer whose step is a part of the backward pass
         if process_group.size() > 1:
             if init_sync:
-                self._follow_first([*module.parameters(), *module.buffers()])
+                self._follow_first(self._taken([*module.named_parameters(), *module.named_buffers()]))
             self._watch()
 
     def _watch(self):
         """Be told of gradients."""
-        for p in self.module.parameters():
+        for p in self._taken(self.module.named_parameters()):
             if p.requires_grad:
                 p.register_post_accumulate_grad_hook(self._ready)
 
@@ -94,14 +97,30 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
 
     def forward(self, *inputs, **kwargs):
         """The module's result."""
+        self._begin()
+        return super().forward(*inputs, **kwargs)
+
+    def _begin(self):
+        """What a forward pass begins with."""
         several = self.process_group.size() > 1
         root = self._tell_joined() if several and self._join_config.enable else 0
         if several and self._follows_buffers():
-            self._follow_first(self.module.buffers(), root)
-        return super().forward(*inputs, **kwargs)
+            self._follow_first(self._taken(self.module.named_buffers()), root)
+        self.require_forward_param_sync = torch.is_grad_enabled() and self.require_backward_grad_sync
+
+    def _taken(self, named) -> list:
+        """Those of some parameters or buffers that are not to be ignored."""
+        return [x for name, x in named if name not in self.parameters_to_ignore]
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(module, params_and_buffers_to_ignore):
+        """Leave parameters and buffers of these names to each process, in what is made of this module later."""
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
     def _follows_buffers(self) -> bool:
-        return self.broadcast_buffers and self.training and self.require_backward_grad_sync
+        """Whether this forward pass begins with the first process's buffers: if the last one was followed by a backward
+        pass that averages. So it is with PyTorch, in evaluation, too."""
+        return self.broadcast_buffers and self.require_forward_param_sync
 
     def _ready(self, parameter):
         """A parameter has its gradient: at the end of this backward pass all are averaged."""
@@ -111,7 +130,8 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
 
     def _average(self):
         self._averaging = False
-        named = [(name, p) for name, p in self.module.named_parameters() if p.requires_grad]
+        ignored = self.parameters_to_ignore
+        named = [(n, p) for n, p in self.module.named_parameters() if p.requires_grad and n not in ignored]
         if not self.find_unused_parameters:
             missing = [name for name, p in named if p.grad is None]
             if missing:
