@@ -57,7 +57,7 @@ def test_version_of_nonsense_compares_as_text():
         "onnx.export",
         "export.export",
         "ao.quantization.quantize_dynamic",
-        "distributed.tensor.debug.visualize_sharding",
+        "distributed.checkpoint.hf_storage.HuggingFaceStorageReader",
         "utils.cpp_extension.load",
         "package.PackageImporter",
         "hub.list",

@@ -99,6 +99,7 @@ _reduce_scatter_base = reduce_scatter_single = reduce_scatter_tensor
 __getattr__ = _missing.getter(
     __name__,
     (
+        "_composable",
         "_functional_collectives",
         "algorithms",
         "autograd",
