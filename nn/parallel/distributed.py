@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -186,6 +187,26 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
                     p.grad = part.view(p.shape).clone()
                 else:
                     p.grad.copy_(part.view(p.shape))
+
+    def _set_static_graph(self):
+        """Say that each pass uses the same parameters: nothing is done otherwise for that."""
+        self.static_graph = True
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """What PyTorch's Logger says of the settings; times of the parts of a pass are not taken."""
+        parameters = self._taken(self.module.named_parameters())
+        return {
+            "world_size": self.process_group.size(),
+            "rank": self.process_group.rank(),
+            "module_name": type(self.module).__name__,
+            "backend_name": self.process_group.name(),
+            "broadcast_buffers": int(self.broadcast_buffers),
+            "find_unused_parameters": int(self.find_unused_parameters),
+            "static_graph": int(self.static_graph),
+            "can_set_static_graph": False,
+            "num_parameter_tensors": len(parameters),
+            "total_parameter_size_bytes": sum(p.numel() * p.element_size() for p in parameters),
+        }
 
     @contextlib.contextmanager
     def no_sync(self):

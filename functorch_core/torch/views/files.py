@@ -88,8 +88,8 @@ class File:
         finally:
             fcntl.lockf(self.descriptor, fcntl.LOCK_UN)
 
-    def __del__(self):
-        os.close(self.descriptor)
+    def __del__(self, close=os.close):  # when Python ends, os may be gone
+        close(self.descriptor)
 
 
 UNABLE = "unable to open file <{path}> in {how} mode: {error.strerror} ({error.errno})"
