@@ -55,7 +55,7 @@ def test_methods_of_groups_and_groups_of_groups_do_as_with_pytorch(tmp_path):
     [
         ("parts.py", 12),
         ("kept_gradients.py", 26),
-        ("own_operators.py", 32),
+        ("own_operators.py", 22),
         ("replicated.py", 30),
         ("named_hooks.py", 12),
         ("local_sgd.py", 56),
