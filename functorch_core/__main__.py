@@ -16,7 +16,7 @@ import runpy
 import sys
 import types
 
-from . import engine, shim, tracebacks
+from . import engine, shim, subprocesses, tracebacks
 
 USAGE = """usage: python -m functorch_core script.py [args ...]
        python -m functorch_core -m package.module [args ...]
@@ -36,6 +36,7 @@ def main():
     if args[0] in ("-m", "-c") and len(args) < 2:
         sys.exit(f"{USAGE}\nerror: {args[0]} needs an argument")
     shim.install()
+    _reach_subprocesses()
     tracebacks.install()
     if explaining:
         _explain()
@@ -47,6 +48,13 @@ def main():
         runpy.run_module(args[1], run_name="__main__", alter_sys=True)
     else:
         _run_script(args)
+
+
+def _reach_subprocesses():
+    """Let Python programs that this one starts have the shim, too: launchers start scripts again, for other devices."""
+    folder, before = os.path.dirname(subprocesses.__file__), os.environ.get("PYTHONPATH")
+    if os.environ.get("FUNCTORCH_SUBPROCESSES") != "0" and folder not in (before or "").split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join([folder, before] if before else [folder])
 
 
 def _explain():

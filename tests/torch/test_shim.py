@@ -416,3 +416,42 @@ def test_a_module_that_its_package_imports_is_loaded_once():
     for name in ("torch", "functorch_core.torch"):
         done = run(code=asked.format(name=name))
         assert done.returncode == 0, done.stderr
+
+
+# ---- programs that a program starts --------------------------------------------------------------
+
+STARTS = """
+    import subprocess, sys
+    for code in sys.argv[1:]:
+        command = [sys.executable, "-W", "error", "-c", code]
+        print(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
+"""
+
+
+def test_programs_that_a_script_starts_have_the_shim():
+    version = "import torch; print(torch.__version__, torch.__name__)"
+    first_a_part = "import torch.nn.functional as F; from torch import ones; print(F.relu(-ones(2)), torch.__version__)"
+    asked = "import importlib.metadata as m; print(m.version('torch'))"
+    not_needed = "import sys; print('torch' in sys.modules, 'functorch_core' in sys.modules)"
+    again = "import os, sys; os.execv(sys.executable, [sys.executable, '-c', 'import torch; print(torch.__version__)'])"
+    first_a_part = first_a_part.replace("torch.__version__", "F.__name__")
+    assert printed(version, first_a_part, asked, not_needed, again, code=STARTS) == [
+        "2.7.0+xla torch",
+        "tensor([0., 0.]) torch.nn.functional",
+        "2.7.0+xla",
+        "False False",
+        "2.7.0+xla",
+    ]
+
+
+def test_programs_that_a_script_starts_keep_their_own_sitecustomize(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.was_customized = True\n")
+    path = os.pathsep.join([str(ROOT), str(tmp_path)])
+    code = "import sys, torch; print(sys.was_customized, torch.__version__)"
+    assert printed(code, code=STARTS, PYTHONPATH=path) == ["True 2.7.0+xla"]
+
+
+def test_programs_that_a_script_starts_can_be_left_alone():
+    code = "import os; print('subprocesses' in os.environ.get('PYTHONPATH', ''))"
+    assert printed(code, code=STARTS) == ["True"]
+    assert printed(code, code=STARTS, FUNCTORCH_SUBPROCESSES="0") == ["False"]
