@@ -11,6 +11,7 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
     offload_wrapper,
 )
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+from torch.distributed.utils import _sync_module_states
 
 dist.init_process_group("gloo")
 rank, n = dist.get_rank(), dist.get_world_size()
@@ -60,4 +61,9 @@ for synced in (False, True):
     model.set_requires_gradient_sync(synced)
     model(x).square().sum().backward()
     say(norms(model), round(model[1].running_mean.sum().item(), 3))
+torch.manual_seed(rank)
+model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+model[1].running_mean += rank
+_sync_module_states(model, dist.group.WORLD, 1 << 20, 1, ["0.bias"])
+say(model[0].weight.tolist(), model[0].bias.tolist(), model[1].running_mean.tolist())
 dist.destroy_process_group()

@@ -122,5 +122,6 @@ __getattr__ = _missing.getter(
         "run",
         "stores",
         "tensor",
+        "utils",
     ),
 )
