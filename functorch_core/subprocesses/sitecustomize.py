@@ -1,4 +1,4 @@
-"""Imported by Python when it starts: installs the shim when `torch` is imported, and costs nothing before."""
+"""Imported by Python when it starts: installs the shim when `torch` is imported, and costs next to nothing before."""
 
 import importlib
 import importlib.util
@@ -37,5 +37,6 @@ def _run_the_next_one() -> None:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
-sys.meta_path.insert(0, _InstallsShim)
-_run_the_next_one()
+if __name__ == "sitecustomize":  # as Python imports it when it starts; nothing else does
+    sys.meta_path.insert(0, _InstallsShim)
+    _run_the_next_one()
