@@ -134,7 +134,7 @@ def compile_graph(
     alias = aliases(slim, [k for k in donate if k not in passed], asked)
     with outside_traces():
         laid = by_library(computed_once(channels_last(slim, asked))) if device.platform == "cpu" else slim
-        lowered = lower(laid, device.platform, alias, features=_features_of(laid) if asked else ())
+        lowered = lower(laid, device.platform, alias, features=_features_of(laid, asked))
         hoisted = [to_buffer(v) if isinstance(v, Value) else xla.put(v, device) for v in lowered.hoisted]
     log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")
     with compiling(name or graph.name, len(graph.nodes)):
@@ -147,9 +147,30 @@ def compile_graph(
 WIDE = 64  # elements of a row; in shorter ones loops of wide vectors hardly begin
 
 
-def _features_of(graph: Graph) -> list[str]:
-    """What the options of a program of fc.jit depend on beside what its operations say."""
-    return ["jit"] if _has_wide_rows(graph) else ["jit", "narrow"]
+BRIEF = 10_000_000  # bytes in and out: one core takes 100 us
+
+
+def _features_of(graph: Graph, asked: bool) -> list[str]:
+    """What the options of a program depend on beside what its operations say."""
+    features = ["brief"] if _is_brief(graph) else []
+    if asked:  # by fc.jit
+        features += ["jit"] if _has_wide_rows(graph) else ["jit", "narrow"]
+    return features
+
+
+def _is_brief(graph: Graph) -> bool:
+    """Whether it does little more than to read and write a few megabytes."""
+    ends = sum(graph.avals[slot].nbytes for slot in (*graph.inputs, *graph.outputs))
+    return ends <= BRIEF and _goes_through_memory(graph)
+
+
+def _goes_through_memory(graph: Graph) -> bool:
+    """Whether it moves elements, and computes with each no more than a few instructions."""
+    return all(
+        node.primitive.traits.family in ("elementwise", "structure", "index", "custom")
+        and all(map(_goes_through_memory, subgraphs(node)))
+        for node in graph.nodes
+    )
 
 
 def _has_wide_rows(graph: Graph) -> bool:

@@ -21,7 +21,7 @@ _LIBRARY = "LIBRARY_FUSION_TYPE_"
 
 # feature -> options, the later line wins. Features are names for what a program has in it:
 # 'conv', 'few', 'onednn', 'scatter', 'fft', 'erf', 'distance', 'sampled', 'alone', 'hot', 'donated',
-# 'barrier', 'jit', 'narrow'
+# 'brief', 'barrier', 'jit', 'narrow'
 # ('dot' chooses nothing).
 _CHOICES = (
     # ---- every program
@@ -68,6 +68,10 @@ _CHOICES = (
     # Results written in the place of inputs: AdamW on 20 x 256 x 256 takes 3.25 ms without emitters,
     # which then run scalar code, 0.95 with them, and 1.52 if nothing is donated.
     ("donated", {EMITTERS: True}),
+    # What takes one core less than 100 us: XLA divides loops from 256 KB on among its threads, and to wake one takes 30
+    # to 50 us. Read, us, divided and not: relu of 64 x 128 x 128 108, 90, where(x > y, x, y) of 512 x 1024 83, 78,
+    # masked_fill of it 83, 66, gather of 1000 x 100 76, 62. Longer or transcendental ones: sigmoid 137, 186.
+    ("brief", {DISABLED: "cpu-parallel-task-assigner"}),
     # Rematerialisation: XLA:CPU drops optimization barriers before it merges equal operations, and
     # so undoes it. Temporaries of 8 layers of 512 x 512: 30 MB, and 16 with the barriers kept. Loops of
     # less than 1,024 bytes it compiles as one function, and ends the process where that has a barrier.

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import pytest
+
 import functorch_core as fc
 from functorch_core.engine import compiling
 
 
-def test_vectors_are_wide_where_rows_are(monkeypatch):
-    asked = []
+@pytest.fixture
+def asked(monkeypatch) -> list[list[str]]:
+    """The features that programs were lowered with."""
+    found = []
     lower = compiling.lower
 
     def noted(*args, **kwargs):
-        asked.append(kwargs["features"])
+        found.append(kwargs["features"])
         return lower(*args, **kwargs)
 
     monkeypatch.setattr(compiling, "lower", noted)
+    return found
+
+
+def test_vectors_are_wide_where_rows_are(asked):
     for rows in (32, 64):
         fc.jit(lambda x: fc.tanh(x) * 2)(fc.ones((8, rows)))
         fc.jit(lambda x: fc.fori_loop(0, 3, lambda i, y: fc.tanh(y), x))(fc.ones((8, rows)))
     assert asked == [["jit", "narrow"]] * 2 + [["jit"]] * 2
+
+
+def test_loops_are_not_divided_where_one_core_is_soon_done(asked):
+    fc.jit(lambda x: fc.where(x > 0, x, 0.0))(fc.ones((64, 64)))
+    fc.jit(lambda x: fc.where(x > 0, x, 0.0))(fc.ones((2048, 1024)))  # 16 MB
+    fc.jit(lambda x: x @ x)(fc.ones((64, 64)))
+    fc.jit(lambda x: fc.fori_loop(0, 3, lambda i, y: y + 1, x))(fc.ones((64, 64)))
+    assert ["brief" in features for features in asked] == [True, False, False, False]
