@@ -1,5 +1,7 @@
 /* What native_call.py holds as machine code: an XLA FFI handler that runs a list of C calls on a thread of
    their own, without Python. Position-independent, no imports, x86-64 System V. See native_call.py. */
+#define MOST_ARRAYS 24
+
 typedef int Function(void *, void *, void *, void *);
 typedef struct { Function *function; void *arguments[4]; } Call;
 typedef struct Job Job;
@@ -41,9 +43,9 @@ __attribute__((section(".text.a"))) void *handle(Frame *frame, Job *job) {
     extension->metadata->traits = 0;
     return 0;
   }
-  void *data[8];
+  void *data[MOST_ARRAYS];
   long n = frame->args.n;
-  if (n + frame->rets.n == job->arrays && job->arrays <= 8) {
+  if (n + frame->rets.n == job->arrays && job->arrays <= MOST_ARRAYS) {
     for (long i = 0; i < n; i++) data[i] = frame->args.at[i]->data;
     for (long i = 0; i < frame->rets.n; i++) data[n + i] = frame->rets.at[i]->data;
     if (!run(job, data)) return 0;

@@ -1,9 +1,9 @@
-"""C functions called by a running program, without Python: an FFI handler of 373 bytes of machine code.
+"""C functions called by a running program, without Python: an FFI handler of 385 bytes of machine code.
 
 A handler in Python would need the interpreter's lock for every call: while Python records the next step
 (5 ms between two chances), while it ends, in threads that Python does not know. The machine code here is
-`native_call.c` beside this file, so that nobody needs a compiler (GCC 12.2, the sections of the object file in
-the order .text.a, .text.b, .text.c, .text, by objcopy -O binary):
+`native_call.c` beside this file, so that nobody needs a compiler (GCC 12.2, the sections of the object file linked in
+the order .text.a, .text.b, .text.c, .text without gaps, then objcopy -O binary):
 
     gcc -Os -fPIC -ffreestanding -fno-builtin -fomit-frame-pointer -mno-sse -fno-stack-protector
         -fcf-protection=none -fno-asynchronous-unwind-tables -c native_call.c
@@ -28,16 +28,16 @@ from collections.abc import Sequence
 from typing import Any
 
 _CODE = bytes.fromhex(
-    "554889f5534889fb4883ec48488b47084885c0741e837808017518488b4018b90300000031d248c1e12048894818895020eb7f488b533848"
-    "8b4b60488b4508488d34114839c675064883f8087e18488b4310488b7d00488b40304883c4484883c7385b5dffe031c04839d04889e67d15"
-    "488b7b48488b3cc7488b7f1848893cc648ffc0ebe3488d14d631c04839c17e15488b7b70488b3cc7488b7f1848893cc248ffc0ebe64889ef"
-    "e86a0000004885c0759c4883c44831c05b5dc3e9570000004155415455534889fb50488b7b18ff1385c075f64c8b6b2831c04531e4498d6d"
-    "20488943304d3965107e234885c0751e488b4d20488b551849ffc4488b7510488b7d08ff55004883c5284898ebd3488b7b20ff5308ebb341"
-    "544989f4554889fd53488b1f488b7b10ff1385c075f6488b550831c04839c27e14488b4d18498b34c4488b0cc148ffc0488931ebe748896b"
-    "28488b7b18ff5308488b7b20ff1385c075f6488b6b30488b7b10ff53085b4889e85d415cc3"
+    "554889f5534889fb4881ecc8000000488b47084885c0742183780801751b488b4018b90300000031d248c1e12048894818895020e9820000"
+    "00488b5338488b4b60488b4508488d34114839c675064883f8187e1b488b4310488b7d00488b40304881c4c80000004883c7385b5dffe031"
+    "c04839d04889e67d15488b7b48488b3cc7488b7f1848893cc648ffc0ebe3488d14d631c04839c17e15488b7b70488b3cc7488b7f1848893c"
+    "c248ffc0ebe64889efe86d0000004885c075994881c4c800000031c05b5dc3e9570000004155415455534889fb50488b7b18ff1385c075f6"
+    "4c8b6b2831c04531e4498d6d20488943304d3965107e234885c0751e488b4d20488b551849ffc4488b7510488b7d08ff55004883c5284898"
+    "ebd3488b7b20ff5308ebb341544989f4554889fd53488b1f488b7b10ff1385c075f6488b550831c04839c27e14488b4d18498b34c4488b0c"
+    "c148ffc0488931ebe748896b28488b7b18ff5308488b7b20ff1385c075f6488b6b30488b7b10ff53085b4889e85d415cc3"
 )
-_HANDLE, _RUN, _SERVE = 0, 0xBB, 0xC0  # where the functions of native_call.c begin
-_MOST_ARRAYS = 8
+_HANDLE, _RUN, _SERVE = 0, 0xC7, 0xCC  # where the functions of native_call.c begin
+_MOST_ARRAYS = 24  # as in native_call.c
 
 _Address, _Long = ctypes.c_void_p, ctypes.c_long
 _SEMAPHORE_BYTES = 32  # sem_t of glibc and musl on x86-64
