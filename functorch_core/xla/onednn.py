@@ -138,7 +138,7 @@ def run(convolution: Convolution, first: np.ndarray, second: np.ndarray, out: np
 _SUCCESS, _CPU, _IN_ORDER, _USER_SCRATCH = 0, 1, 1, 1
 _FORWARD_TRAINING, _DIRECT, _TAG_ANY = 64, 1, 1
 _QUERY_NAME, _QUERY_SCRATCH, _ARG_SCRATCH = 8, 136, 80
-_DTYPES = {"float16": 1, "bfloat16": 2, "float32": 3}
+_DTYPES = {"float16": 1, "bfloat16": 2, "float32": 3, "uint8": 6}
 # Numbers of arguments, and of the questions for their descriptors; gradients have their own.
 _ARGS = {"src": 1, "dst": 17, "weights": 33}
 _QUERIES = {"src": 129, "weights": 131, "dst": 133}

@@ -1,16 +1,19 @@
 """A layer of an LSTM in one direction by oneDNN, float32: of host arrays, and called inside compiled programs.
 
-The weights are given as they are (gates, inputs), and brought into oneDNN's own order at each call.
+The weights are given as they are (gates, inputs), and brought into oneDNN's own order at each call. Where gradients are
+wanted the layer keeps its gates and states for them in an order of oneDNN's.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Sequence
 from ctypes import c_void_p as _P
 from typing import NamedTuple
 
 from . import onednn
+from .device import default_device
 from .native_call import Job, Unsupported
 from .onednn import Calls, ints, made_by, strides_of
 
@@ -19,16 +22,28 @@ from .onednn import Calls, ints, made_by, strides_of
 # 5.0, 1.6; 32, 16, 128 2.1, 2.1 (1.2 and 0.4 on an idle one); 20, 64, 512 46, 27.
 MANY = 1 << 19
 HANDING_OVER, EACH_STEP, MACS_PER_MICROSECOND = 20.0, 4.0, 120_000.0
-_INFERENCE, _FORWARDS, _BACKWARDS = 96, 1, 2  # in what order the steps are taken
+_INFERENCE, _TRAINING, _BACKWARD = 96, 64, 128
+_FORWARDS, _BACKWARDS = 1, 2  # in what order the steps are taken
+_OVERWRITE = 1  # gradients by the weights are not added to what is there
 _GATES = 4  # i, f, g, o, as in PyTorch
 _SRC, _SRC_H, _SRC_C, _DST, _DST_H, _DST_C, _WEIGHTS, _RECURRENT, _BIAS = 1, 2, 3, 17, 18, 19, 33, 34, 41
-_WEIGHTS_QUERY = 131  # the input's, then the recurrent ones
+_KEPT, _GRADIENT = 64, 128  # _GRADIENT | _SRC: the gradient by what is _SRC
+_WEIGHTS_QUERY, _GRADIENTS_QUERY, _KEPT_QUERY = 131, 132, 135  # the input's weights, then the recurrent ones
+_MARK = 1  # the mark that oneDNN has kept something
+
+KINDS = ("inference", "training", "gradients", "whole_gradients")
 
 
 class Lstm(NamedTuple):
-    """x (time, batch, features), h and c (batch, hidden), weights (4 * hidden, features) and (4 * hidden, hidden),
-    bias (4 * hidden) -> outputs (time, batch, hidden), last c."""
+    """A layer: x (time, batch, features), h and c (batch, hidden), weights (4 * hidden, features) and (4 * hidden,
+    hidden), bias (4 * hidden) -> outputs (time, batch, hidden), last c.
 
+    'training' has two more results, bytes that are kept for the gradients and a mark that they are; 'gradients' takes
+    operands, outputs and last c, their cotangents, and what is kept, and makes the gradients by all six operands.
+    'whole_gradients' has the same arrays, but takes no notice of what was kept.
+    """
+
+    kind: str
     time: int
     batch: int
     features: int
@@ -37,13 +52,14 @@ class Lstm(NamedTuple):
 
     def target(self) -> str:
         """The name of the custom call."""
-        return f"onednn.lstm.{'_'.join(str(int(field)) for field in self)}"
+        return f"onednn.lstm.{self.kind}.{'_'.join(str(int(field)) for field in self[1:])}"
 
     @classmethod
     def of_target(cls, target: str) -> Lstm:
         """What has this target."""
-        time, batch, features, hidden, reverse = map(int, target.rsplit(".", 1)[1].split("_"))
-        return cls(time, batch, features, hidden, bool(reverse))
+        kind, sizes = target.split(".")[2:]
+        time, batch, features, hidden, reverse = map(int, sizes.split("_"))
+        return cls(kind, time, batch, features, hidden, bool(reverse))
 
     def job(self) -> Job:
         """The calls that compute it. Raises Unsupported if oneDNN has no fast way."""
@@ -52,16 +68,33 @@ class Lstm(NamedTuple):
     def microseconds(self) -> float:
         """An estimate for two cores: a loop of idle ones takes less, of busy ones up to twice that."""
         work = self.time * self.batch * _GATES * self.hidden * (self.features + self.hidden)
-        return HANDING_OVER + EACH_STEP * self.time + work / MACS_PER_MICROSECOND
+        passes = (1, 1, 2, 3)[KINDS.index(self.kind)]
+        return HANDING_OVER + passes * (EACH_STEP * self.time + work / MACS_PER_MICROSECOND)
 
     def is_there(self) -> bool:
         """Whether oneDNN is quicker, in this process."""
-        if 0 in self[:4] or self.batch * _GATES * self.hidden**2 < MANY:
+        if 0 in self[1:5] or self.batch * _GATES * self.hidden**2 < MANY:
             return False
         try:
             return onednn.is_available() and bool(_job_of(self))
         except (Unsupported, MemoryError):
             return False
+
+    def for_gradients(self) -> tuple[Lstm, Lstm] | None:
+        """Where gradients are wanted: what computes it and more, and what takes that. None if it is not there, or not
+        for the device where things are computed."""
+        calls = [self._replace(kind=kind) for kind in KINDS[1:]]
+        if self.kind != KINDS[0] or default_device().platform != "cpu" or not all(call.is_there() for call in calls):
+            return None
+        return calls[0], calls[1]
+
+    def kept(self) -> tuple[int, ...]:
+        """The bytes of the further results of 'training', the last of which is 0 where another has computed it."""
+        return (_kept_bytes(self), 1)
+
+    def without_kept(self) -> Lstm | None:
+        """What computes it where the mark is 0; None if it takes none."""
+        return self._replace(kind="whole_gradients") if self.kind == "gradients" else None
 
 
 @functools.lru_cache(maxsize=512)
@@ -69,34 +102,102 @@ def _job_of(what: Lstm) -> Job:
     return made_by(lambda library: _Stepping(library, what).job())
 
 
+@functools.lru_cache(maxsize=512)
+def _kept_bytes(what: Lstm) -> int:
+    """How many bytes are kept for the gradients."""
+    found: list[int] = []
+
+    def ask(library: onednn._Library) -> Job:
+        stepping = _Stepping(library, what)
+        found.append(library.c.dnnl_memory_desc_get_size(stepping.kept_of(stepping.forward(_TRAINING))))
+        return Job([], [], stepping.made)
+
+    made_by(ask)
+    return found[0]
+
+
 class _Stepping(Calls):
-    """The calls of a layer: reorders of the weights, the primitive."""
+    """The calls of a layer: reorders of the weights, primitives, reorders of gradients."""
 
     def __init__(self, library: onednn._Library, what: Lstm) -> None:
         super().__init__(library)
         self.what = what
+        time, batch, features, hidden = what[1:5]
+        self.x, self.out = self._dense(time, batch, features), self._dense(time, batch, hidden)
+        self.state = self._dense(1, 1, batch, hidden)
+        self.bias = self._dense(1, 1, _GATES, hidden)
+        self.given = [self._given(features), self._given(hidden)]
+        self.any = [self._any(features), self._any(hidden)]
+        self.operands = {_SRC: self.x, _SRC_H: self.state, _SRC_C: self.state, _WEIGHTS: self.given[0]}
+        self.operands |= {_RECURRENT: self.given[1], _BIAS: self.bias}
+        self.results = {_DST: self.out, _DST_C: self.state}
+
+    def job(self) -> Job:
+        """The job on the arrays that are named where it is described."""
+        if self.what.kind == "inference":
+            return self._inference()
+        return self._training() if self.what.kind == "training" else self._gradients(self.what.kind == "gradients")
+
+    def _inference(self) -> Job:
+        memories, arrays = self._memories(self.operands | self.results)
+        memories[_DST_H] = self.take(self.state)  # it is the output of the last step
+        self._append(self.quick(self.forward(_INFERENCE)), memories)
+        return Job(self.calls, arrays, self.made)
+
+    def _training(self) -> Job:
+        primitive, mark = self.forward(_TRAINING), self._bytes(1)
+        memories, arrays = self._memories(self.operands | self.results | {_KEPT: self.kept_of(primitive), -_MARK: mark})
+        marked = memories.pop(-_MARK)
+        memories[_DST_H] = self.take(self.state)
+        self._append(primitive, memories)
+        one = (ctypes.c_uint8 * 1)(_MARK)
+        self.made.arrays.append(one)
+        self.reorder(mark, mark, self.memory(mark, ctypes.addressof(one)), marked)
+        return Job(self.calls, arrays, self.made)
+
+    def _gradients(self, kept: bool) -> Job:
+        """`kept`: what the layer has kept is there, else it is computed once more."""
+        forward = self.forward(_TRAINING)
+        backward = self._backward(forward)
+        wanted, kept_md = self.operands | self.results, self.kept_of(forward)
+        results = {_GRADIENT | arg: md for arg, md in self.operands.items()}
+        given = wanted | {_GRADIENT | arg: md for arg, md in self.results.items()}
+        given |= {_KEPT: kept_md, -_MARK: self._bytes(1)}
+        memories, arrays = self._memories(given | results)
+        del memories[-_MARK]
+        memories[_DST_H] = self.take(self.state)  # neither read, as it is the last output
+        if not kept:
+            memories[_KEPT] = self.take(kept_md)
+            self._append(forward, {arg: memories[arg] for arg in (*wanted, _KEPT, _DST_H)})
+        memories[_GRADIENT | _DST_H] = self._zeros(self.state)
+        found = [(i, memories[_GRADIENT | arg]) for i, arg in enumerate((_WEIGHTS, _RECURRENT))]
+        made = [_P(self.library.c.dnnl_primitive_desc_query_md(backward, _GRADIENTS_QUERY, i)) for i, _ in found]
+        taken = [self.take(md) for md in made]
+        memories |= {_GRADIENT | _WEIGHTS: taken[0], _GRADIENT | _RECURRENT: taken[1]}
+        self._append(backward, memories)
+        for (i, result), md, memory in zip(found, made, taken):
+            self.reorder(md, self.given[i], memory, result)
+        return Job(self.calls, arrays, self.made)
+
+    # -- memory
+
+    def _memories(self, places: dict[int, _P]) -> tuple[dict[int, _P], list[tuple[int, int]]]:
+        memories = {arg: self.memory(md) for arg, md in places.items()}
+        return memories, self.placed_later(list(memories.values()))
+
+    def _zeros(self, md: _P) -> _P:
+        zeros = (ctypes.c_uint8 * self.library.c.dnnl_memory_desc_get_size(md))()
+        self.made.arrays.append(zeros)
+        return self.memory(md, ctypes.addressof(zeros))
+
+    # -- descriptors
 
     def _dense(self, *shape: int) -> _P:
         strides = strides_of(shape, tuple(range(len(shape))))
         return self.desc("memory_desc_create_with_strides", shape, ints(strides))
 
-    def job(self) -> Job:
-        """The job on the arrays that are named where it is described."""
-        time, batch, features, hidden, _ = self.what
-        x, out = self._dense(time, batch, features), self._dense(time, batch, hidden)
-        state = self._dense(1, 1, batch, hidden)
-        bias = self._dense(1, 1, _GATES, hidden)
-        given = [self._given(features), self._given(hidden)]
-        primitive = self._primitive(x, state, bias, out)
-        places = [(_SRC, x), (_SRC_H, state), (_SRC_C, state), (_WEIGHTS, given[0]), (_RECURRENT, given[1])]
-        places += [(_BIAS, bias), (_DST, out), (_DST_C, state)]
-        memories = {arg: self.memory(md) for arg, md in places}
-        arrays = self.placed_later(list(memories.values()))
-        for i, arg in enumerate((_WEIGHTS, _RECURRENT)):
-            memories[arg] = self._packed(primitive, i, given[i], memories[arg])
-        memories[_DST_H] = self.take(state)  # it is the output of the last step
-        self.append(primitive, list(memories.items()))
-        return Job(self.calls, arrays, self.made)
+    def _bytes(self, n: int) -> _P:
+        return self.desc("memory_desc_create_with_strides", (n,), ints((1,)), "uint8")
 
     def _given(self, inputs: int) -> _P:
         """Weights as they are given: (layer, direction, inputs, gate, output) by strides."""
@@ -108,24 +209,39 @@ class _Stepping(Calls):
     def _any(self, inputs: int) -> _P:
         return self.desc("memory_desc_create_with_tag", (1, 1, inputs, _GATES, self.what.hidden), onednn._TAG_ANY)
 
-    def _primitive(self, x: _P, state: _P, bias: _P, out: _P) -> _P:
-        weights, recurrent = self._any(self.what.features), self._any(self.what.hidden)
-        made, order = self.made.new("primitive_desc"), _BACKWARDS if self.what.reverse else _FORWARDS
-        arrays = x, state, state, weights, recurrent, None, None, bias, out, state, state
-        create = "lstm_forward_primitive_desc_create"
-        self.library(
-            create, ctypes.byref(made), self.library.engine, _INFERENCE, order, *arrays, 0, self.library.attributes
-        )
-        return self.quick(made)
+    def kept_of(self, primitive: _P) -> _P:
+        """What a forward primitive keeps."""
+        return _P(self.library.c.dnnl_primitive_desc_query_md(primitive, _KEPT_QUERY, 0))
 
-    def _packed(self, primitive: _P, index: int, md: _P, memory: _P) -> _P:
-        """Weights in the order that oneDNN wants."""
-        wanted = _P(self.library.c.dnnl_primitive_desc_query_md(primitive, _WEIGHTS_QUERY, index))
-        if self.library.c.dnnl_memory_desc_equal(wanted, md):
-            return memory
-        packed = self.take(wanted)
-        self.reorder(md, wanted, memory, packed)
-        return packed
+    # -- primitives
+
+    def forward(self, kind: int) -> _P:
+        """The descriptor of the layer's primitive."""
+        return self._created("forward", kind, self._arrays(), 0)
+
+    def _backward(self, forward: _P) -> _P:
+        return self._created("backward", _BACKWARD, [*self._arrays(), *self._arrays()], _OVERWRITE, forward)
+
+    def _arrays(self) -> list[_P | None]:
+        state = self.state
+        return [self.x, state, state, *self.any, None, None, self.bias, self.out, state, state]
+
+    def _created(self, way: str, kind: int, arrays: Sequence[_P | None], flags: int, *hint: _P) -> _P:
+        made, order = self.made.new("primitive_desc"), _BACKWARDS if self.what.reverse else _FORWARDS
+        create, engine = f"lstm_{way}_primitive_desc_create", self.library.engine
+        self.library(create, ctypes.byref(made), engine, kind, order, *arrays, flags, *hint, self.library.attributes)
+        return made
+
+    def _append(self, primitive: _P, memories: dict[int, _P]) -> None:
+        """The weights in the order that oneDNN wants, then the primitive."""
+        memories = dict(memories)
+        for i, arg in enumerate((_WEIGHTS, _RECURRENT)):
+            wanted = _P(self.library.c.dnnl_primitive_desc_query_md(primitive, _WEIGHTS_QUERY, i))
+            if not self.library.c.dnnl_memory_desc_equal(wanted, self.given[i]):
+                packed = self.take(wanted)
+                self.reorder(self.given[i], wanted, memories[arg], packed)
+                memories[arg] = packed
+        self.append(primitive, list(memories.items()))
 
 
 onednn.kinds["lstm"] = lambda target: Lstm.of_target(target).job()

@@ -5,7 +5,12 @@ import pytest
 
 from functorch_core import engine
 from functorch_core import torch as ft
+from functorch_core.core.aval import aval_of
+from functorch_core.core.trace import bind, evaluate, trace
+from functorch_core.torch.operators.nn import rnn
+from functorch_core.transforms import by_library
 from functorch_core.xla import Lstm, onednn
+from tests.primitives.check import compiled
 
 from .programs import run_python
 
@@ -47,7 +52,7 @@ def test_the_job(biased, reverse):
     arrays += [weights[f"weight_{kind}{suffix}"].copy() for kind in ("ih", "hh")]
     arrays += [weights["bias_ih" + suffix] + weights["bias_hh" + suffix] if biased else np.zeros(4 * WIDE, np.float32)]
     out, last = np.empty((TIME, BATCH, WIDE), np.float32), np.empty((BATCH, WIDE), np.float32)
-    what = Lstm(TIME, BATCH, INPUTS, WIDE, reverse)
+    what = Lstm("inference", TIME, BATCH, INPUTS, WIDE, reverse)
     assert Lstm.of_target(what.target()) == what and what.is_there()
     what.job()(*[a.ctypes.data for a in (*arrays, out, last)])
     wanted, _, cells = results(theirs, torch, x, h, c)
@@ -80,24 +85,89 @@ def test_special_numbers(tier, special):
         np.testing.assert_allclose(a, b, atol=1e-6, rtol=1e-6)
 
 
-def test_gradients_are_the_loops():
-    theirs, ours, x, h, c = both(num_layers=2)
-    y = ft.tensor(x.numpy()).requires_grad_()
-    out, (last, _) = ours(y, (ft.tensor(h.numpy()), ft.tensor(c.numpy())))
-    (out.sin().sum() + last.sum()).backward()
-    x.requires_grad_()
-    out, (last, _) = theirs(x, (h, c))
-    (out.sin().sum() + last.sum()).backward()
-    np.testing.assert_allclose(y.grad.numpy(), x.grad.numpy(), atol=1e-5)
-    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
-        np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), atol=2e-4)
+@pytest.mark.parametrize("tier", ["reference", "fused", "per-op"])
+@pytest.mark.parametrize("kwargs", [{}, {"num_layers": 2, "bidirectional": True}, {"bias": False}], ids=str)
+def test_gradients(tier, kwargs):
+    """By x, the states and all weights, to the last digits PyTorch's."""
+    theirs, ours, x, h, c = both(**kwargs)
+    with engine.forced_tier(tier):
+        mine = [ft.tensor(v.numpy()).requires_grad_() for v in (x, h, c)]
+        out, (last, cells) = ours(mine[0], (mine[1], mine[2]))
+        (out.sin().sum() + last.sum() + (cells * cells).sum()).backward()
+        found = [v.grad.numpy() for v in (*mine, *ours.parameters())]
+    arrays = [v.requires_grad_() for v in (x, h, c)]
+    out, (last, cells) = theirs(x, (h, c))
+    (out.sin().sum() + last.sum() + (cells * cells).sum()).backward()
+    for a, v in zip(found, (*arrays, *theirs.parameters()), strict=True):
+        np.testing.assert_allclose(a, v.grad.numpy(), atol=2e-6 * float(v.grad.abs().max()), rtol=0)
+
+
+def layer_of_one(dtype):
+    """(a function of x and the weights, x and weights): a sum over a layer's outputs and last states."""
+    ft.manual_seed(0)
+    module = ft.nn.LSTM(INPUTS, WIDE).to(dtype)
+    x = ft.randn(TIME, BATCH, INPUTS).to(dtype)
+
+    def loss(x, weights):
+        out, (_, cells) = ft.func.functional_call(module, weights, (x,))
+        return (out * out).sum() + cells.sin().sum()
+
+    return loss, x, {k: v.detach() for k, v in module.named_parameters()}
+
+
+DERIVATIVES = {
+    "grad": lambda f, x, w: ft.func.grad(f, (0, 1))(x, w)[0],
+    "jvp": lambda f, x, w: ft.func.jvp(lambda x: f(x, w), (x,), (x.cos(),))[1],
+    "grad of grad": lambda f, x, w: ft.func.grad(lambda x: (ft.func.grad(f)(x, w) * x).sum())(x),
+    "jvp of grad": lambda f, x, w: ft.func.jvp(lambda x: ft.func.grad(f)(x, w), (x,), (x.cos(),))[1],
+    "grad of jvp": lambda f, x, w: ft.func.grad(lambda x: ft.func.jvp(lambda x: f(x, w), (x,), (x.cos(),))[1])(x),
+    "by examples": lambda f, x, w: ft.func.vmap(
+        lambda x: ft.func.grad(lambda w: f(x[:, None], w))(w)["weight_hh_l0"], 1
+    )(x[:, :4]),
+    "by ensembles": lambda f, x, w: ft.func.vmap(lambda k: ft.func.grad(f)(x * k, w))(ft.arange(1, 4).to(x.dtype)),
+    "jacrev": lambda f, x, w: ft.func.jacrev(lambda k: ft.func.grad(f)(x * k, w)[0, 0])(ft.ones((), dtype=x.dtype)),
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives_compose(name):
+    """As in float64, of which oneDNN has no layers."""
+    found, wanted = (
+        DERIVATIVES[name](*layer_of_one(dtype)).to(ft.float64).numpy() for dtype in (ft.float32, ft.float64)
+    )
+    ft.manual_seed(0)
+    np.testing.assert_allclose(found, wanted, atol=2e-3 * np.abs(wanted).max(), rtol=0)
+
+
+def test_gradients_of_what_another_computed():
+    """The bytes that are kept are zeros where a mesh, or a program that is exported, has computed the layer."""
+    generator = np.random.default_rng(0)
+    shapes = [(TIME, BATCH, INPUTS), *[(BATCH, WIDE)] * 2, (4 * WIDE, INPUTS), (4 * WIDE, WIDE), (4 * WIDE,)]
+    operands = [generator.standard_normal(shape).astype(np.float32) / 4 for shape in shapes]
+
+    def layer(x, h, c, *weights):
+        outputs, last = rnn._scanned(x, [h, c], rnn.Weights(*weights), "LSTM", None, False)
+        return [outputs, last[1]]
+
+    graph, _ = trace(layer, [aval_of(v) for v in operands])
+    graphs = by_library._gradients(graph, Lstm("inference", TIME, BATCH, INPUTS, WIDE, False))
+    for compute in (evaluate, compiled):
+        results = compute(graphs.training, operands)
+        node = trace(lambda *v: bind(by_library.by_library_p, *v, graph=graphs.training, call=graphs.call),
+                     [aval_of(v) for v in operands])[0]  # fmt: skip
+        kept = compute(node, operands)
+        assert [v.max() for v in results[2:]] == [0, 0] and kept[3] == [1]
+        cotangents = [np.sin(v) for v in results[:2]]
+        alone = compute(graphs.cotangents, [*cotangents, *operands, *results])
+        for a, b in zip(alone, compute(graphs.cotangents, [*cotangents, *operands, *kept]), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-5 * np.abs(a).max(), rtol=0)
 
 
 def test_it_is_called():
     """By the reference tier, and from so much work on that it pays."""
-    assert Lstm(TIME, BATCH, INPUTS, WIDE, False).is_there()
-    assert not Lstm(50, 1, 64, 64, False).is_there()
-    assert not Lstm(0, BATCH, INPUTS, WIDE, False).is_there()
+    assert Lstm("inference", TIME, BATCH, INPUTS, WIDE, False).is_there()
+    assert not Lstm("inference", 50, 1, 64, 64, False).is_there()
+    assert not Lstm("inference", 0, BATCH, INPUTS, WIDE, False).is_there()
 
 
 PROGRAM = """

@@ -107,12 +107,12 @@ def _library_call(x, states: list, w: Weights, mode: str, reverse: bool) -> Lstm
     arrays = [v for v in (x, *states, *w) if v is not None]
     if mode != "LSTM" or w.hr is not None or any(aval_of(v).dtype != np.float32 for v in arrays):
         return None
-    call = Lstm(*aval_of(x).shape, aval_of(w.hh).shape[1], reverse)
-    return call if min(call[:4]) > 0 else None
+    call = Lstm("inference", *aval_of(x).shape, aval_of(w.hh).shape[1], reverse)
+    return call if min(call[1:5]) > 0 else None
 
 
 def _by_library(x, states: list, w: Weights, call: Lstm):
-    """A layer that a library may compute; the derivatives are XLA's loop's."""
+    """A layer that a library may compute, and its gradients; other derivatives are XLA's loop's."""
 
     def layer(x, h, c, ih, hh, bias):
         outputs, last = _scanned(x, [h, c], Weights(ih, hh, bias), "LSTM", None, call.reverse)
