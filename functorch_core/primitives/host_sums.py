@@ -84,6 +84,7 @@ def _by_pieces(dtype: np.dtype, kept: Ints, sizes: tuple[int, int, int, int], ot
     stacks = outer * pieces
     rows = (stacks, piece) if inner == 1 else (piece, inner) if stacks == 1 else (stacks, piece, inner)
     ones = np.ones(piece if stacks == 1 or inner == 1 else (1, piece), dtype)
+    more = np.ones(pieces, dtype)
     matmul = matmul_for(stacks, 1, piece) if inner == 1 else matmul_for(1, inner, piece)
     wide = dt.float64 if inner > 1 else dtype  # NumPy adds pairwise along the last axis only
     short = (piece if inner == 1 else inner) <= SHORT
@@ -95,7 +96,9 @@ def _by_pieces(dtype: np.dtype, kept: Ints, sizes: tuple[int, int, int, int], ot
             array = np.ascontiguousarray(array)
         part = array.reshape(rows)
         out = matmul(part, ones) if inner == 1 else matmul(ones, part)
-        if pieces > 1:
+        if inner == 1 and 1 < pieces <= LONG:  # 2 us for 1,024 x 4, where NumPy's add takes 13
+            out = np.matmul(out.reshape(outer, pieces), more)
+        elif pieces > 1:
             out = np.add.reduce(out.reshape(outer, pieces, inner), axis=1, dtype=wide).astype(dtype, copy=False)
         return out.reshape(kept)
 

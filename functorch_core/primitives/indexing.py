@@ -130,7 +130,7 @@ def _gather_at(operand: Aval, indices: Aval, *, mode: str, fill_value: float | N
             places = places + lines
         x = x.reshape(table) if as_table is None else x.transpose(as_table).reshape(table)
         out = np.asarray(x.take(places, axis=0))  # of one number: a scalar, which is not written to
-        if mode == "fill" and not (inside == starts).all():
+        if mode == "fill" and inside is not starts and not (inside == starts).all():
             out[inside != starts] = np.asarray(fill).astype(operand.dtype)
         out = out.reshape(shape)
         return out if stays else out.transpose(order)
@@ -139,8 +139,8 @@ def _gather_at(operand: Aval, indices: Aval, *, mode: str, fill_value: float | N
 
 
 def _clipped(starts: np.ndarray, limit: int) -> np.ndarray:
-    """In [0, limit]; to look whether they are takes a quarter of the time."""
-    if starts.size > MANY and starts.min() >= 0 and starts.max() <= limit:
+    """In [0, limit]; to look whether they are takes an eighth of the time: without signs negative ones are large."""
+    if starts.size > MANY and starts.view(np.uint64).max() <= limit:
         return starts
     return np.minimum(np.maximum(starts, 0), limit)
 
