@@ -262,6 +262,25 @@ def test_interrupting_leaves_no_process(tmp_path, sent):
     assert len(pids) == 2 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (["--nnodes=two"], "--nnodes: expected a number of machines or MIN:MAX, got 'two'"),
+        (["--nnodes=3:2"], "--nnodes: expected a number of machines or MIN:MAX, got '3:2'"),
+        (["--nnodes=2", "--rdzv-endpoint=localhost:x"], "--rdzv-endpoint: expected HOST:PORT, got 'localhost:x'"),
+        (["--nnodes=2", "--rdzv-backend=c10d"], "machines that meet need a name in common: --rdzv-id=JOB"),
+        (["--signals-to-handle=SIGTERM,SIGNONE"], "--signals-to-handle: SIGNONE is no signal of this system"),
+    ],
+    ids=lambda given: given[-1] if isinstance(given, list) else "",
+)
+def test_wrong_calls_of_torchrun_are_one_line(given, said):
+    from functorch_core.torch.distributed.run import main
+
+    with pytest.raises(SystemExit) as ended:
+        main([*given, "script.py"])
+    assert str(ended.value) == f"torchrun: {said}"
+
+
 def test_output_goes_to_files(tmp_path):
     command = [sys.executable, "-m", "functorch_core.torch.distributed.run", "--nproc_per_node", "2", "--no-python"]
     command += ["--log-dir", str(tmp_path), "-r", "3", "--rdzv-id", "job", "sh", "-c", "echo rank $RANK of $WORLD_SIZE"]

@@ -90,6 +90,15 @@ def get_args_parser() -> argparse.ArgumentParser:
 parser = get_args_parser
 
 
+def _signals(given: str) -> list[int]:
+    """The numbers of the signals with these names, but for SIGINT, which is KeyboardInterrupt."""
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    unknown = [name for name in names if not hasattr(signal, name)]
+    if unknown:
+        raise ValueError(f"--signals-to-handle: {', '.join(unknown)} is no signal of this system")
+    return [getattr(signal, name) for name in names if name != "SIGINT"]
+
+
 def processes_per_node(given: str) -> int:
     """How many processes --nproc-per-node says.
 
@@ -148,11 +157,16 @@ class Launch:
     def __init__(self, args: argparse.Namespace):
         self.args = args
         least, _, most = str(args.nnodes).partition(":")
+        if not (least.isdecimal() and (most or least).isdecimal() and 0 < int(least) <= int(most or least)):
+            raise ValueError(f"--nnodes: expected a number of machines or MIN:MAX, got {args.nnodes!r}")
         self.local, self.nodes, most_nodes = processes_per_node(args.nproc_per_node), int(least), int(most or least)
         host, _, port = args.rdzv_endpoint.partition(":")
+        if port and not port.isdecimal():
+            raise ValueError(f"--rdzv-endpoint: expected HOST:PORT, got {args.rdzv_endpoint!r}")
         self.host = host or args.master_addr
         self.port = int(port) if port else args.master_port
         self.chooses_port = args.standalone or (self.nodes == 1 and self.port == 29500) or self.port == 0
+        self.signals = _signals(args.signals_to_handle)
         self.id = uuid.uuid4().hex if args.rdzv_id == "none" else args.rdzv_id
         self.handler: RendezvousHandler | None = None
         if args.rdzv_backend != "static" and most_nodes > 1 and not args.standalone:
@@ -223,7 +237,7 @@ class Launch:
 
 def _handler(args: argparse.Namespace, least: int, most: int) -> RendezvousHandler:
     if args.rdzv_id == "none":
-        raise ValueError("torchrun: machines that meet need a name in common: --rdzv-id=JOB")
+        raise ValueError("machines that meet need a name in common: --rdzv-id=JOB")
     options = dict(pair.strip().partition("=")[::2] for pair in args.rdzv_conf.split(",") if pair.strip())
     given = RendezvousParameters(
         args.rdzv_backend, args.rdzv_endpoint, args.rdzv_id, least, most, args.local_addr, **options
@@ -319,13 +333,11 @@ def run(args: argparse.Namespace) -> int:
     >>> run(parser().parse_args(["--no-python", "true"]))
     0
     """
-    launch = Launch(args)
-    names = [name.strip() for name in args.signals_to_handle.split(",") if name.strip()]
-    unknown = [name for name in names if not hasattr(signal, name)]
-    if unknown:
-        raise ValueError(f"--signals-to-handle: {', '.join(unknown)} is no signal of this system")
-    numbers = [getattr(signal, name) for name in names if name != "SIGINT"]  # that one is KeyboardInterrupt
-    before = {number: signal.signal(number, lambda which, _: sys.exit(128 + which)) for number in numbers}
+    return _launched(Launch(args))
+
+
+def _launched(launch: Launch) -> int:
+    before = {number: signal.signal(number, lambda which, _: sys.exit(128 + which)) for number in launch.signals}
     try:
         return _run(launch)
     except RendezvousError as error:
@@ -371,8 +383,14 @@ def main(args=None):
     >>> from torch.distributed.run import main
     >>> main(["--no-python", "true"])
     """
+    parsed = parser().parse_args(args)
     try:
-        status = run(parser().parse_args(args))
+        launch = Launch(parsed)
+    except (ValueError, RendezvousError) as error:
+        because = "" if error.__cause__ is None else f" ({error.__cause__})"
+        raise SystemExit(f"torchrun: {error}{because}") from None
+    try:
+        status = _launched(launch)
     except KeyboardInterrupt:
         status = 130
     if status:
