@@ -84,7 +84,8 @@ def _by_pieces(dtype: np.dtype, kept: Ints, sizes: tuple[int, int, int, int], ot
     stacks = outer * pieces
     rows = (stacks, piece) if inner == 1 else (piece, inner) if stacks == 1 else (stacks, piece, inner)
     ones = np.ones(piece if stacks == 1 or inner == 1 else (1, piece), dtype)
-    more = np.ones(pieces, dtype)
+    few = inner == 1 and 1 < pieces <= LONG  # to add them up: 2 us for 1,024 x 4 by a product, 13 by NumPy's add
+    more, add_up = np.ones(pieces if few else 0, dtype), matmul_for(outer, 1, pieces)
     matmul = matmul_for(stacks, 1, piece) if inner == 1 else matmul_for(1, inner, piece)
     wide = dt.float64 if inner > 1 else dtype  # NumPy adds pairwise along the last axis only
     short = (piece if inner == 1 else inner) <= SHORT
@@ -96,8 +97,8 @@ def _by_pieces(dtype: np.dtype, kept: Ints, sizes: tuple[int, int, int, int], ot
             array = np.ascontiguousarray(array)
         part = array.reshape(rows)
         out = matmul(part, ones) if inner == 1 else matmul(ones, part)
-        if inner == 1 and 1 < pieces <= LONG:  # 2 us for 1,024 x 4, where NumPy's add takes 13
-            out = np.matmul(out.reshape(outer, pieces), more)
+        if few:
+            out = add_up(out.reshape(outer, pieces), more)
         elif pieces > 1:
             out = np.add.reduce(out.reshape(outer, pieces, inner), axis=1, dtype=wide).astype(dtype, copy=False)
         return out.reshape(kept)
