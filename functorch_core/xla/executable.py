@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import ctypes
+import functools
+import itertools
 import operator
 import os
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -39,6 +45,7 @@ class Executable:
         "run",
         "raw",
         "_execute",
+        "_awaited",
         "_consume",
         "_loaded",
         "__weakref__",
@@ -65,9 +72,13 @@ class Executable:
         self.key: str = key  # under which it is on disk
         # raw: the two C++ halves of `run`, for a caller that cannot spare the call of a closure
         # (70 ns): execute(buffers).consume_with_handlers(handlers), a RuntimeError passed to fail.
-        self.raw = loaded.execute_sharded, binding.result_handlers(outputs, device._sharding)
+        handlers = binding.result_handlers(outputs, device._sharding)
+        self._execute, execute = loaded.execute_sharded, loaded.execute_sharded
+        self._awaited = hands_over(device)
+        if self._awaited:
+            self._execute, execute = functools.partial(execute, with_tokens=True), awaited_at_exit(execute)
+        self.raw = execute, handlers
         self.run = _runner(*self.raw)
-        self._execute, handlers = self.raw
         self._consume = operator.methodcaller("consume_with_handlers", handlers)
         self._loaded = loaded
         _alive.add(self)
@@ -81,8 +92,11 @@ class Executable:
         """Like `run`, but appends the list of results, behind those of `before`, to `found` before any line of Python
         runs: an interrupt comes before the program or when its results are there, never between."""
         try:
-            results = map(self._consume, map(self._execute, (buffers,)))
+            executed, once_more = itertools.tee(map(self._execute, (buffers,)))
+            results = map(self._consume, executed)
             found.extend(results if before is None else map(before.__add__, results))
+            if self._awaited:
+                _running.extend(map(_token, once_more))
         except RuntimeError as error:
             fail(error)
 
@@ -143,13 +157,44 @@ def _runner(execute: Any, handlers: list[Any]) -> Callable[..., Any]:
     return run
 
 
+# ---- the end of the process ----------------------------------------------------------------------
+
+# Of programs that other threads may still run; who runs programs waits for one in sixteen (see engine.programs).
+_running: deque[Any] = deque(maxlen=64)
+_token = operator.methodcaller("consume_token")
+
+
+def awaited_at_exit(execute: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+    """A program's `execute`, whose end is waited for before Python ends (0.2 us): C++ takes the compiler's and the
+    libraries' data away at the end of the process, and a program that still runs ends it with SIGSEGV."""
+
+    def run(buffers: list[Any]) -> Any:
+        results = execute(buffers, with_tokens=True)
+        _running.append(results.consume_token())
+        return results
+
+    return run
+
+
+def _wait_for_programs() -> None:
+    while _running:
+        with contextlib.suppress(RuntimeError, IndexError):  # what failed is nobody's any more
+            _running.pop().block_until_ready()
+
+
+atexit.register(_wait_for_programs)
+
+
 # ---- fork ----------------------------------------------------------------------------------------
 
 _alive: weakref.WeakSet[Executable] = weakref.WeakSet()
 
 
 def _after_fork_in_child() -> None:
-    """Let the parent's programs raise in a forked child, where running one would hang."""
+    """Let the parent's programs raise in a forked child, where running one, or awaiting its end, would hang."""
+    global _running
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_running))  # what the tokens stand for is not freed
+    _running = deque(maxlen=_running.maxlen)
     for executable in _alive:
         executable.run = executable._execute = _refuse
 

@@ -16,7 +16,7 @@ from . import binding
 from .binding import Aval, Buffer, aval_of
 from .cache import without_locations
 from .errors import compile_error, fail
-from .executable import count_compile
+from .executable import awaited_at_exit, count_compile
 from .mesh import Mesh, NamedSharding, PartitionSpec, buffer_sharding, hlo_sharding
 from .processes import Communicator, communicator_of
 
@@ -56,7 +56,9 @@ class MeshProgram:
         found = [s or _named(mesh, h, a.ndim) for s, h, a in zip(wanted, _output_shardings(loaded, outputs), outputs)]
         self.out_shardings: list[NamedSharding] = found
         handlers = [binding.result_handlers((a,), buffer_sharding(s, a.ndim))[0] for a, s in zip(outputs, found)]
-        self._execute, self._handlers = loaded.execute_sharded, handlers
+        alone = len({device.process_index for device in mesh.devices.flat}) == 1  # others may never come
+        self._execute = awaited_at_exit(loaded.execute_sharded) if alone else loaded.execute_sharded
+        self._handlers = handlers
         self._call: str | None = None
 
     def __call__(self, buffers: list[Buffer]) -> list[Buffer]:

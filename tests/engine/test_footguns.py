@@ -14,6 +14,7 @@ import pytest
 
 import functorch_core as fc
 from functorch_core import engine, torch
+from functorch_core.xla import executable
 
 STEPS = 12  # beyond the sightings after which a recording is compiled
 SIZE = 20_000  # large enough for that to pay
@@ -371,6 +372,36 @@ def test_a_second_process_compiles_nothing(tmp_path):
     ]
     assert runs[0]["compiles"] > 0 and runs[0]["fused_runs"] > 0
     assert runs[1]["compiles"] == 0 and runs[1]["disk_hits"] == runs[0]["compiles"]
+
+
+ENDS = """
+from functorch_core import torch
+def cycle(): pass  # refers to the globals, which are not freed before C++'s data
+model = torch.nn.Sequential(torch.nn.Linear(20, 512), torch.nn.ReLU(), torch.nn.Linear(512, 3))
+opt = torch.optim.Adam(model.parameters())
+x, y = torch.randn(256, 20), torch.randint(0, 3, (256,))
+for _ in range(12):
+    opt.zero_grad()
+    torch.nn.functional.cross_entropy(model(x), y).backward()
+    opt.step()
+"""
+
+
+def test_a_process_ends_well_while_a_program_runs(tmp_path):
+    """Nobody reads the last step, which another thread still computes: nine of ten ended with SIGSEGV."""
+    env = {**os.environ, "FUNCTORCH_CACHE_DIR": str(tmp_path), "FUNCTORCH_CACHE": "1"}
+    for _ in range(4):  # the first takes its time to compile
+        subprocess.run([sys.executable, "-c", ENDS], env=env, check=True)
+
+
+def test_programs_are_awaited_before_python_ends():
+    x = torch.randn(1000, 1000)
+    with engine.forced_tier("fused"):
+        y = torch.tanh(x) @ x @ x @ x
+        engine.flush()
+    executable._wait_for_programs()
+    assert engine.concrete(y._value).is_ready()
+    del x, y
 
 
 def test_the_log_names_the_cause_of_a_compilation(capsys):
