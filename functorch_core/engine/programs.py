@@ -28,7 +28,7 @@ from ..primitives import reshape, slice
 from ..xla.device import Device
 from ..xla.jobs import Job
 from . import cost, deferred, signatures
-from .again import ALONE, FEW, SMALL, computed_again, forget, live_results, remember, small_arrays
+from .again import ALONE, FEW, SMALL, computed_again, data_at_hand, forget, live_results, remember, small_arrays
 from .compiling import Program, ProgramInParts, compile_graph, compile_recording
 from .errors import out_of_memory
 from .history import place_of, sequences
@@ -130,18 +130,19 @@ def device_of(recording: Recording) -> Device:
 
 def compute(recording: Recording, why: str, tier: str | None = None) -> None:
     """Give every live result its data."""
-    arrays = small_arrays(recording.inputs)
-    small = arrays is not None
+    data = small_arrays(recording.inputs)
+    small = data is not None
     if not small:
         _require(recording.inputs)
+        data = data_at_hand(recording.inputs) if settings.direct else None
     live = live_results(recording.values)
-    if arrays is not None and len(recording.values) <= FEW and not (recording.checks or recording.doubtful):
-        if tier is None and computed_again(recording, live, arrays):
-            return recording.use_again()
-    if not live and not any(u.effect for u, _ in recording.calls()):
-        return _forget(recording)
+    short = data is not None and len(recording.values) <= FEW and not (recording.checks or recording.doubtful)
     try:
-        plan = _compute(recording, live, why, tier or settings.tier, small)
+        if short and tier is None and computed_again(recording, live, data, small, why == READ):  # type: ignore[arg-type]
+            return recording.use_again()
+        if not live and not any(u.effect for u, _ in recording.calls()):
+            return _forget(recording)
+        plan = _compute(recording, live, why, tier or settings.tier, short)
     except Exception as error:
         deferred.abandon(recording)
         _poison(recording)
@@ -163,15 +164,13 @@ def _require(inputs: list[Value]) -> None:
             concrete(value)
 
 
-def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, small: bool) -> Plan | None:
+def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, short: bool) -> Plan | None:
+    """`short`: it may be remembered by what is quickly known of it (see `again`); no input may be overwritten."""
     if tier == "reference" or xla.in_forked_child():
         run_units(recording, live, "reference", None)
         return None
-    donated: tuple[int, ...]
-    if small:
-        device, donated = xla.default_device(), ()
-    else:
-        device, donated = device_of(recording), dead_inputs(recording)
+    device = device_of(recording)
+    donated = () if short else dead_inputs(recording)
     if tier in ("per-op", "immediate"):
         run_units(recording, live, "per-op", device)
         return None
@@ -197,9 +196,9 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, s
             _start_compiling(plan, recording, live, donated, device, why == READ)
         if plan.on_host is not None and not settings.debug_nans:
             run_on_host(plan.on_host, plan.schedule, recording)  # type: ignore[arg-type]  # it came first
-            if small and plan.on_host.run is not None:
+            if short and plan.on_host.run is not None:
                 ops = plan.schedule.ops["reference_ops"]  # type: ignore[union-attr]
-                remember((key[0], live, len(recording.inputs)), plan, plan.on_host.run, device, ops)
+                remember((key[0], live, len(recording.inputs)), plan, device, plan.on_host.run, ops)
         else:
             _run_units(plan, recording, live, device)
         return plan
@@ -208,9 +207,18 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, s
     except xla.CompileError:
         run_units(recording, live, "per-op", device)  # names the op that cannot be compiled
         raise
+    if short:
+        remember((key[0], live, len(recording.inputs)), plan, device, _run_again, 0)
     _run_fused(program, recording, live, why == READ and plan.work < BRIEF)
     count("donated", len(donated))
     return plan
+
+
+def _run_again(plan: Plan, recording: Recording, live: tuple[int, ...], read: bool) -> None:
+    """Run the program of a recording that `again` knows."""
+    _done[0] += 1
+    _done[1] += plan.work
+    _run_fused(plan.program, recording, live, read and plan.work < BRIEF)  # type: ignore[arg-type]  # it has one
 
 
 def _run_units(plan: Plan, recording: Recording, live: tuple[int, ...], device: Device) -> None:

@@ -139,3 +139,33 @@ def test_plans_that_are_forgotten_are_forgotten_here(monkeypatch):
     assert not again._known
     monkeypatch.undo()
     assert float(fc.sum(x * x)) == 3.0
+
+
+def test_programs_and_large_inputs_are_known_too(monkeypatch):
+    used = []
+    real = again.computed_again
+    monkeypatch.setattr(programs, "computed_again", lambda *given: used.append(real(*given)) or used[-1])
+    numbers = np.linspace(0, 1, 1 << 18, dtype=np.float32)
+    x = fc.asarray(numbers)
+    for i in range(ROUNDS):  # compiled in their course
+        found = float(fc.sum(fc.exp(fc.sin(x * float(i)))))
+        np.testing.assert_allclose(found, np.exp(np.sin(numbers * np.float32(i))).sum(dtype=np.float64), rtol=1e-5)
+    assert engine.stats()["fused_runs"] and sum(used[-16:]) >= 14
+    used.clear()
+    for _ in range(ROUNDS):  # by NumPy
+        assert float(fc.max(x)) == 1.0
+    assert sum(used) > ROUNDS // 2
+
+
+def test_what_is_overwritten_is_not_taken_for_known():
+    x = fc.asarray(np.zeros(1 << 18, np.float32))
+    kept = []
+    for i in range(ROUNDS):
+        y = x  # somebody else refers to it in every third round
+        x = fc.cos(fc.sin(x + 1.5) * 2.5)
+        kept.append((y, np.cos(np.sin(np.asarray(y) + np.float32(1.5)) * np.float32(2.5))) if i % 3 == 0 else None)
+        del y
+        assert np.isfinite(float(x[0]))
+    for i in range(0, ROUNDS, 3):
+        y, after = kept[i]
+        np.testing.assert_allclose(np.asarray(fc.cos(fc.sin(y + 1.5) * 2.5)), after, atol=1e-5)
