@@ -10,6 +10,7 @@ typedef struct {
   void *free, *start, *done;                    /* semaphores: nobody calls, a job is there, it was run */
   Job *job;
   long status;                                  /* of the first call that failed, or 0 */
+  void *home;                                   /* a thread, as it points to itself, that runs its jobs without another */
   struct { long size; void *extension; const char *message; int code; } error;
 } Desk;
 struct Job { Desk *desk; long arrays, calls; void **places; Call call[]; };
@@ -23,13 +24,26 @@ typedef struct { long size; int type; void *next; Metadata *metadata; } Extensio
 typedef struct { long size; void *extension; Version version; void *internal; void *(*error)(void *); } Api;
 typedef struct { long size; Extension *extension; Api *api; void *context; int stage; Buffers args, rets; } Frame;
 
+static void call(Desk *desk, Job *job) {
+  desk->status = 0;
+  for (long i = 0; i < job->calls && !desk->status; i++) {
+    Call *c = &job->call[i];
+    desk->status = c->function(c->arguments[0], c->arguments[1], c->arguments[2], c->arguments[3]);
+  }
+}
+
 static long run(Job *job, void **data) {
   Desk *desk = job->desk;
+  void *here;
+  __asm__("mov %%fs:0, %0" : "=r"(here));       /* what pthread_self returns */
   while (desk->wait(desk->free));               /* not 0: a signal came */
   for (long i = 0; i < job->arrays; i++) *(void **)job->places[i] = data[i];
-  desk->job = job;
-  desk->post(desk->start);
-  while (desk->wait(desk->done));
+  if (here == desk->home) call(desk, job);
+  else {
+    desk->job = job;
+    desk->post(desk->start);
+    while (desk->wait(desk->done));
+  }
   long status = desk->status;
   desk->post(desk->free);
   return status;
@@ -58,12 +72,7 @@ __attribute__((section(".text.b"))) long run_job(Job *job, void **data) { return
 __attribute__((section(".text.c"))) void serve(Desk *desk) { /* the thread */
   for (;;) {
     while (desk->wait(desk->start));
-    Job *job = desk->job;
-    desk->status = 0;
-    for (long i = 0; i < job->calls && !desk->status; i++) {
-      Call *c = &job->call[i];
-      desk->status = c->function(c->arguments[0], c->arguments[1], c->arguments[2], c->arguments[3]);
-    }
+    call(desk, desk->job);
     desk->post(desk->done);
   }
 }

@@ -1,4 +1,4 @@
-"""C functions called by a running program, without Python: an FFI handler of 385 bytes of machine code.
+"""C functions called by a running program, without Python: an FFI handler of 441 bytes of machine code.
 
 A handler in Python would need the interpreter's lock for every call: while Python records the next step
 (5 ms between two chances), while it ends, in threads that Python does not know. The machine code here is
@@ -10,7 +10,8 @@ the order .text.a, .text.b, .text.c, .text without gaps, then objcopy -O binary)
 
 A job is a list of calls of C functions with up to four arguments. XLA's arrays are written where the job
 says, then one thread, the same for all jobs, runs the calls. So a library with threads of its own has
-one team of them, not one for each of XLA's threads, and jobs may share memory between their calls.
+one team of them, not one for each of XLA's threads, and jobs may share memory between their calls. The main thread runs
+its own jobs, with a second team: to hand one over and be woken takes it 15 to 50 us.
 x86-64 Linux only.
 """
 
@@ -29,12 +30,13 @@ from typing import Any
 
 _CODE = bytes.fromhex(
     "554889f5534889fb4881ecc8000000488b47084885c0742183780801751b488b4018b90300000031d248c1e12048894818895020e9820000"
-    "00488b5338488b4b60488b4508488d34114839c675064883f8187e1b488b4310488b7d00488b40304881c4c80000004883c7385b5dffe031"
+    "00488b5338488b4b60488b4508488d34114839c675064883f8187e1b488b4310488b7d00488b40304881c4c80000004883c7405b5dffe031"
     "c04839d04889e67d15488b7b48488b3cc7488b7f1848893cc648ffc0ebe3488d14d631c04839c17e15488b7b70488b3cc7488b7f1848893c"
-    "c248ffc0ebe64889efe86d0000004885c075994881c4c800000031c05b5dc3e9570000004155415455534889fb50488b7b18ff1385c075f6"
-    "4c8b6b2831c04531e4498d6d20488943304d3965107e234885c0751e488b4d20488b551849ffc4488b7510488b7d08ff55004883c5284898"
-    "ebd3488b7b20ff5308ebb341544989f4554889fd53488b1f488b7b10ff1385c075f6488b550831c04839c27e14488b4d18498b34c4488b0c"
-    "c148ffc0488931ebe748896b28488b7b18ff5308488b7b20ff1385c075f6488b6b30488b7b10ff53085b4889e85d415cc3"
+    "c248ffc0ebe64889efe8830000004885c075994881c4c800000031c05b5dc3e96d000000534889fb488b7b18ff1385c075f6488b73284889"
+    "dfe809000000488b7b20ff5308ebe141554989fd31c041544531e4554889f553488d5e2052498945304c3965107e224885c0751d488b4b20"
+    "488b531849ffc4488b7310488b7b08ff134883c3284898ebd4585b5d415c415dc3415541544989f4554889fd5351488b1f644c8b2c250000"
+    "0000488b7b10ff1385c075f6488b550831c04839c27e14488b4d18498b34c4488b0cc148ffc0488931ebe74c396b38750d4889ee4889dfe8"
+    "63ffffffeb1548896b28488b7b18ff5308488b7b20ff1385c075f6488b6b30488b7b10ff53085a5b4889e85d415c415dc3"
 )
 _HANDLE, _RUN, _SERVE = 0, 0xC7, 0xCC  # where the functions of native_call.c begin
 _MOST_ARRAYS = 24  # as in native_call.c
@@ -54,6 +56,7 @@ class _Desk(ctypes.Structure):
         ("done", _Address),
         ("job", _Address),
         ("status", _Long),
+        ("home", _Address),
         ("error_size", _Long),
         ("error_extension", _Address),
         ("error_message", ctypes.c_char_p),
@@ -193,6 +196,7 @@ class _Runtime:
             libc.sem_init(_Address(at), 0, ctypes.c_uint(value))
         self.desk = _Desk(
             _address_of(libc.sem_wait), _address_of(libc.sem_post), free, start, done, None, 0,
+            threading.main_thread().ident,
             _ERROR_SIZE, None, b"oneDNN could not run a primitive of this program", _INTERNAL,
         )  # fmt: skip
         self.handlers = _Handlers(code + _HANDLE)
