@@ -3,7 +3,7 @@
 float32, one thread, us, by np.add.reduce and like this: the last axis of 2,000 x 64 42 and 5, of 10,000 x 3 110 and 6;
 the middle one of 256 x 16 x 64 68 and 17, of 16 x 1,024 x 8 187 and 10; the first of 200 x 64 3.6 and 1.3. NaN,
 infinities and signs of zeros come out alike. A product adds up no more than LONG numbers one after the other; the
-sums of such pieces are added by NumPy.
+sums of such pieces are added by NumPy. Those of a million and more are a library's (`host_library`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ..core import dtypes as dt
 from ..core.aval import Aval
 from ..core.types import Function, Ints
 from ..xla.blas import matmul_for
+from .host_library import largest_divisor, sums_of_rows
 
 LONG = 256  # a float32 sum of rows one after the other is off by 1e-6 from about 4,000 on
 FEW = 64  # elements: so many take NumPy no time
@@ -34,12 +35,6 @@ def _in_order(array: np.ndarray) -> bool:
 def runs(ndim: int, axes: Ints) -> list[tuple[bool, list[int]]]:
     """Neighbouring dimensions that are treated alike: (whether they are summed over, the dimensions)."""
     return [(key, list(group)) for key, group in itertools.groupby(range(ndim), lambda d: d in axes)]
-
-
-@functools.cache
-def _piece(n: int) -> int:
-    """The largest divisor of n that is at most LONG."""
-    return next(d for d in range(min(n, LONG), 0, -1) if n % d == 0)
 
 
 def sum_by_ones(x: Aval, axes: Ints, otherwise: Function) -> Function | None:
@@ -66,11 +61,12 @@ def _of_neighbours(x: Aval, dims: list[int], otherwise: Function) -> Function | 
     outer, length, inner = _sizes(x.shape, dims)
     if length == 1 or (inner < NARROW and inner != 1 and outer != 1):
         return None
-    piece = _piece(length)
+    piece = largest_divisor(length, LONG)
     if length > LONG > 8 * piece:  # a prime number of rows
         return None
     kept = tuple(n for d, n in enumerate(x.shape) if d not in dims)
-    return _by_pieces(x.dtype, kept, (outer, length // piece, piece, inner), otherwise)
+    run = _by_pieces(x.dtype, kept, (outer, length // piece, piece, inner), otherwise)
+    return sums_of_rows(outer, length, kept, run) if inner == 1 and x.dtype == dt.float32 else run
 
 
 def _sizes(shape: Ints, dims: list[int]) -> tuple[int, int, int]:

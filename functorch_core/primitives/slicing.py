@@ -19,6 +19,7 @@ from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
 from .batching import Axis, all_at_front, move_batch_axis
 from .declare import jointly_linear
+from .host_library import joined
 from .indexing import gather
 from .scattering import scatter
 from .structure import MOVING, VIEW, broadcast_in_dim, constant, full, zeros
@@ -247,6 +248,11 @@ def _concatenate_shape(*xs: Aval, dimension: int) -> Aval:
     return aval(_insert(others(first), dimension, sum(x.shape[dimension] for x in xs)), first.dtype)
 
 
+@specialised(lambda *xs, dimension: joined(xs, dimension, lambda *arrays: np.concatenate(arrays, dimension)))
+def _concatenate_reference(*xs: np.ndarray, dimension: int) -> np.ndarray:
+    return np.concatenate(xs, dimension)
+
+
 def _concatenate_lower(ctx: LowerContext, *xs: Operand, dimension: int) -> Operand:
     out = _concatenate_shape(*(x.aval for x in xs), dimension=dimension)
     return ctx.op("stablehlo.concatenate", *xs, out=out, attrs=f"dimension = {dimension} : i64")
@@ -269,7 +275,7 @@ concatenate_p = Primitive(
     "concatenate",
     traits=MOVING.but(moves=builtins.slice(None)),
     shape=_concatenate_shape,
-    reference=lambda *xs, dimension: np.concatenate(xs, dimension),
+    reference=_concatenate_reference,
     lower=_concatenate_lower,
     jvp=jointly_linear(concatenate),
     transpose=_concatenate_transpose,

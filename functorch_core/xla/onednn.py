@@ -108,6 +108,11 @@ def is_available() -> bool:
     return os.environ.get("FUNCTORCH_ONEDNN") != "0" and is_possible() and _library() is not None
 
 
+def is_loaded() -> bool:
+    """Whether the library was loaded, or was looked for."""
+    return _library.cache_info().currsize > 0
+
+
 def supports(convolution: Convolution) -> bool:
     """Whether oneDNN has a fast implementation of this convolution."""
     if not is_available():

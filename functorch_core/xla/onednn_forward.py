@@ -1,8 +1,8 @@
-"""Layer and group normalisation by oneDNN, float32, of host arrays.
+"""Layer and group normalisation, sums of rows and arrays joined by oneDNN, float32, of host arrays.
 
 Compiled programs have them by XLA, which fuses them with what lies around. Alone, of 64 x 32 x 32, 64 x 128 x 128 and
-64 x 256 x 256 numbers read, both cores busy (median us, XLA's program and this): a layer 206 and 102, 364 and 231,
-1,639 and 880, 8 groups 173 and 95, 407 and 317, 2,404 and 1,359. Rectifiers of such arrays came out alike.
+64 x 256 x 256 numbers normalised and read, both cores busy (median us, XLA's program and this): a layer 206 and 102,
+364 and 231, 1,639 and 880, 8 groups 173 and 95, 407 and 317, 2,404 and 1,359. Rectifiers of such arrays came out alike.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import NamedTuple, TypeAlias
 from .native_call import Job, Unsupported
 from .onednn import Calls, ints, is_available, made_by, strides_of
 
-_TRAINING = 64
+_TRAINING, _SUM = 64, 0x2FFF4
 _ADD, _MULTIPLY = 0x1FFF0, 0x1FFF1
 _SCALED, _SHIFTED = 2, 4
 _SRC, _SRC_1, _DST, _MEAN, _VARIANCE, _SCALE, _SHIFT, _POST = 1, 2, 17, 49, 50, 51, 52, 32768
+_MANY_SRC = 1024
 
 
 class Rows(NamedTuple):
@@ -44,7 +45,21 @@ class Groups(NamedTuple):
     epsilon: float
 
 
-Described: TypeAlias = Rows | Groups
+class Sums(NamedTuple):
+    """The sums of rows: x -> out. Each is added up by 16 lanes, one number after the other."""
+
+    rows: int
+    columns: int
+
+
+class Joined(NamedTuple):
+    """Matrices of so many columns side by side: their rows, one behind the other."""
+
+    rows: int
+    columns: tuple[int, ...]
+
+
+Described: TypeAlias = Rows | Groups | Sums | Joined
 
 
 @functools.lru_cache(maxsize=512)
@@ -61,7 +76,11 @@ class _Forward(Calls):
 
     def job(self, what: Described) -> Job:
         """The job on the arrays that are named where it is described."""
-        return self._rows(what) if isinstance(what, Rows) else self._groups(what)
+        if isinstance(what, Rows):
+            return self._rows(what)
+        if isinstance(what, Groups):
+            return self._groups(what)
+        return self._sums(what) if isinstance(what, Sums) else self._joined(what)
 
     def _array(self, *shape: int) -> _P:
         strides = ints(strides_of(shape, tuple(range(len(shape)))))
@@ -104,6 +123,30 @@ class _Forward(Calls):
             binary = self._new("binary", kinds[0], large, vector, large, attributes)
             after = [(_POST * (i + 1) | _SRC_1, v) for i, v in enumerate(vectors[1:])]
             self.append(binary, [(_SRC, out), (_SRC_1, vectors[0]), (_DST, out), *after])
+        return Job(self.calls, arrays, self.made)
+
+    def _sums(self, what: Sums) -> Job:
+        x, out = self._array(what.rows, what.columns), self._array(what.rows, 1)
+        numbers = _Float(0), _Float(0), self.library.attributes  # of norms
+        desc = self._new("reduction", _SUM, x, out, *numbers)
+        memories = [self.memory(x), self.memory(out)]
+        arrays = self.placed_later(memories)
+        self.append(desc, list(zip((_SRC, _DST), memories)))
+        return Job(self.calls, arrays, self.made)
+
+    def _joined(self, what: Joined) -> Job:
+        parts = [self._array(what.rows, n) for n in what.columns]
+        whole = self._array(what.rows, sum(what.columns))
+        made, engine = self.made.new("primitive_desc"), self.library.engine
+        several = (_P * len(parts))(*parts)
+        self.library(
+            "concat_primitive_desc_create", ctypes.byref(made), engine, whole, len(parts), 1, several,
+            self.library.attributes,
+        )  # fmt: skip
+        memories = [self.memory(md) for md in (*parts, whole)]
+        arrays = self.placed_later(memories)
+        places = [*range(_MANY_SRC, _MANY_SRC + len(parts)), _DST]
+        self.append(self.quick(made), list(zip(places, memories)))
         return Job(self.calls, arrays, self.made)
 
     def _then(self, kinds: list[int], operand: _P) -> _P:

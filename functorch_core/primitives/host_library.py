@@ -1,0 +1,95 @@
+"""Large host arrays by oneDNN, on all cores, where NumPy has one thread.
+
+float32, two cores, us, by NumPy's way and like this (its threads awake, asleep): a sum of a million 47 (29, 63), of two
+million 91 (57, 92), of four 312 (124, 160); two matrices of 512 x 512 side by side 44 (31, 63), of 1,024 x 1,024 161
+(84, 126). Threads fall asleep 40 us after their work.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.aval import Aval
+from ..core.types import Function, Ints
+from ..xla import onednn, onednn_forward
+from ..xla.native_call import Job
+
+SUMMED, JOINED = 1 << 20, 1 << 19  # elements from which on it pays whether or not threads are awake
+PIECE, FEWEST = (
+    2048,
+    64,
+)  # numbers of a row that is added up, by 16 lanes, one after the other; rows of fewer take longer
+MOST_PARTS = 8
+# To load the library takes a process 25 ms and 11 MiB: what brings 30 us has lost as much after so many calls.
+CALLS_BEFORE = 400
+
+
+class _ByLibrary:
+    """A function of host arrays, by the library once that pays: `shapes` as it is to have them, `otherwise` for others
+    and until then."""
+
+    calls = 0  # of all of them, while the library was not loaded
+
+    def __init__(self, what: onednn_forward.Described, shape: Ints, otherwise: Function) -> None:
+        self.what, self.shape, self.otherwise = what, shape, otherwise
+        self.job: Job | None = None
+
+    def __call__(self, *arrays: np.ndarray) -> Any:
+        if not all([x.flags.c_contiguous for x in arrays]) or not self._is_ready():
+            return self.otherwise(*arrays)
+        out = np.empty(self.shape, np.float32)
+        self.job(*[x.ctypes.data for x in arrays], out.ctypes.data)  # type: ignore[misc]  # it is there
+        return out
+
+    def _is_ready(self) -> bool:
+        if self.job is not None:
+            return onednn.is_possible()  # not in a forked process
+        if not onednn.is_loaded():
+            _ByLibrary.calls += 1
+            if _ByLibrary.calls < CALLS_BEFORE:
+                return False
+        self.job = onednn_forward.job_of(self.what)
+        return self.job is not None
+
+
+def sums_of_rows(rows: int, length: int, kept: Ints, otherwise: Function) -> Function:
+    """The sums of rows of so many numbers, in the shape `kept`; `otherwise` where the library does not pay."""
+    piece = largest_divisor(length, PIECE)
+    if rows * length < SUMMED or piece < FEWEST:
+        return otherwise
+    what = onednn_forward.Sums(rows * length // piece, piece)
+    pieces = _ByLibrary(what, (rows, length // piece), lambda array: None)
+
+    def run(array: np.ndarray) -> np.ndarray:
+        out = pieces(array)
+        if out is None:
+            return otherwise(array)
+        return (out if length == piece else np.add.reduce(out, axis=1)).reshape(kept)
+
+    return run
+
+
+@functools.cache
+def largest_divisor(n: int, most: int) -> int:
+    """The largest divisor of n that is at most `most`."""
+    return next(d for d in range(min(n, most), 0, -1) if n % d == 0)
+
+
+def joined(arrays: Sequence[Aval], dimension: int, otherwise: Function) -> Function | None:
+    """Arrays one after the other along a dimension; None where the library has no way, or does not pay."""
+    lead = arrays[0].shape[:dimension]
+    columns = tuple([math.prod(a.shape[dimension:]) for a in arrays])
+    rows, size = math.prod(lead), sum(a.size for a in arrays)
+    if size < JOINED or rows < 2 or not 1 < len(arrays) <= MOST_PARTS or any(a.dtype != dt.float32 for a in arrays):
+        return None
+    if 0 in columns:
+        return None
+    along = sum(a.shape[dimension] for a in arrays)
+    shape = (*lead, along, *arrays[0].shape[dimension + 1 :])
+    return _ByLibrary(onednn_forward.Joined(rows, columns), shape, otherwise)

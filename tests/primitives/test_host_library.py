@@ -1,0 +1,96 @@
+"""Large host arrays by oneDNN, against NumPy in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import functorch_core as fc
+from functorch_core.core.aval import aval
+from functorch_core.core.reference import reference_of
+from functorch_core.core.trace import trace_closed
+from functorch_core.primitives import concatenate, reduce_sum
+from functorch_core.primitives import host_library as library
+from functorch_core.xla import onednn
+
+pytestmark = pytest.mark.skipif(not onednn.is_available(), reason="oneDNN is not installed")
+
+
+def numbers(*shape):
+    return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+
+
+def computed(function, *arrays):
+    """What the reference tier gives for function(*arrays)."""
+    graph = trace_closed(lambda *xs: [function(*xs)], [aval(a.shape, a.dtype) for a in arrays])
+    return reference_of(graph)(arrays)[0]
+
+
+@pytest.fixture
+def used(monkeypatch):
+    """The arrays that the library was called with."""
+    calls = []
+    real = library._ByLibrary.__call__
+    monkeypatch.setattr(library._ByLibrary, "__call__", lambda self, *xs: calls.append(xs) or real(self, *xs))
+    return calls
+
+
+@pytest.mark.parametrize(
+    "shape, axes",
+    [((1 << 20,), (0,)), ((1024, 1024), (1,)), ((1024, 1024), (0, 1)), ((16, 64, 32, 32), (2, 3)), ((300, 5000), (1,))],
+)
+def test_sums_of_rows(used, shape, axes):
+    x = numbers(*shape)
+    found = computed(lambda x: reduce_sum(x, axes=axes), x)
+    assert used and found.dtype == np.float32
+    wanted = x.sum(axes, dtype=np.float64)
+    np.testing.assert_allclose(found, wanted, atol=2e-6 * np.abs(x).sum(axes).max())
+
+
+def test_special_numbers_of_sums(used):
+    x = numbers(1024, 1024)
+    x[0, 5], x[1, 7], x[2, 1023], x[3, :2], x[4] = np.nan, np.inf, -np.inf, (np.inf, -np.inf), 0.0
+    found = computed(lambda x: reduce_sum(x, axes=(1,)), x)
+    assert used
+    np.testing.assert_array_equal(found[:5], [np.nan, np.inf, -np.inf, np.nan, 0.0])
+
+
+@pytest.mark.parametrize(
+    "shapes, axis", [([(512, 512)] * 2, 1), ([(8, 300, 64), (8, 1000, 64)], 1), ([(64, 64, 70)] * 3, 2)]
+)
+def test_joined(used, shapes, axis):
+    parts = [numbers(*shape) + i for i, shape in enumerate(shapes)]
+    found = computed(lambda *xs: concatenate(*xs, dimension=axis), *parts)
+    assert used
+    np.testing.assert_array_equal(found, np.concatenate(parts, axis))
+
+
+def test_what_lies_otherwise_is_left_to_numpy():
+    x = numbers(1024, 1024)
+    np.testing.assert_allclose(computed(lambda x: reduce_sum(x, axes=(1,)), x.T), x.sum(0, dtype=np.float64), atol=1e-3)
+    a, b = numbers(1024, 512), numbers(512, 1024).T
+    np.testing.assert_array_equal(computed(lambda *xs: concatenate(*xs, dimension=1), a, b), np.concatenate([a, b], 1))
+
+
+def test_small_arrays_and_other_dtypes_are_left_to_numpy(used):
+    computed(lambda x: reduce_sum(x, axes=(0,)), numbers(1000))
+    computed(lambda *xs: concatenate(*xs, dimension=1), numbers(8, 8), numbers(8, 8))
+    wide = numbers(1024, 1024).astype(np.float64)
+    computed(lambda *xs: concatenate(*xs, dimension=1), wide, wide)
+    assert not used
+
+
+def test_the_library_is_loaded_when_it_was_asked_for_often(monkeypatch):
+    monkeypatch.setattr(onednn, "is_loaded", lambda: False)
+    monkeypatch.setattr(library._ByLibrary, "calls", 0)
+    x, given = numbers(1024, 1024), []
+    run = library.sums_of_rows(1024, 1024, (1024,), lambda array: given.append(1) or array.sum(1))
+    for _ in range(library.CALLS_BEFORE + 5):
+        run(x)
+    assert len(given) == library.CALLS_BEFORE - 1
+
+
+def test_in_both_faces():
+    x = numbers(1024, 1024)
+    for _ in range(3):
+        np.testing.assert_allclose(float(fc.sum(fc.asarray(x))), x.sum(dtype=np.float64), rtol=1e-4, atol=1e-2)
