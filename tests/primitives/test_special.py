@@ -5,10 +5,12 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+import scipy.special
 import torch
 
 from functorch_core import primitives as p
 from functorch_core.core.lowering import lower
+from functorch_core.core.primitive import registry
 from functorch_core.core.trace import evaluate
 from functorch_core.transforms.jvp import jvp
 
@@ -252,3 +254,21 @@ def test_errors():
 
 def test_scalar_operands():
     check(lambda x: p.polygamma(1.0, x), np.array([0.5, 2.0]), rules=("lower", "jvp"))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_erf_of_many_numbers(dtype):
+    """NumPy's own way of more than some thousand, against scipy's in float64."""
+    x = np.linspace(-5, 5, 200_001).astype(dtype)
+    x[:6] = np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-4
+    found = registry["erf"].rule("reference")(x)
+    wanted = scipy.special.erf(x.astype(np.float64))
+    assert found.dtype == dtype and np.isnan(found[0]) and np.signbit(found[4])
+    one_off = np.spacing(np.abs(wanted[1:]).astype(np.float32)) if dtype is np.float32 else np.float64(0)
+    rounded = wanted[1:].astype(dtype).astype(np.float64)
+    assert (np.abs(found[1:].astype(np.float64) - rounded) <= one_off).all()
+
+
+def test_erf_of_rows_that_lie_across():
+    x = np.random.default_rng(0).standard_normal((300, 200), dtype=np.float32)
+    np.testing.assert_allclose(registry["erf"].rule("reference")(x.T), scipy.special.erf(x.T), rtol=2e-7)
