@@ -377,8 +377,8 @@ def threshold_of(
 
     The quicker a program is than its ops, the less of its price must have been lost: 1/16 of it where it
     takes a quarter of the time, 1/4 where it takes half. Where it takes more than half, the ops go on
-    beside the compiler, for as many sightings as take twice as long; elsewhere the last one waits. Of what is `rare`
-    more must have been lost: 1/4 of the price where it takes a quarter of the time.
+    beside the compiler, for as many sightings as take twice as long; elsewhere the last one waits. Of what is `rare`,
+    one of many lengths say, all of the price must have been lost: an early compilation would be one of as many.
     """
     costs = [u.cost for u in units]
     reference = sum(c.reference for c in costs) - in_place
@@ -392,7 +392,7 @@ def threshold_of(
     if _cold_compilation(units) > DIRECT * price:
         return 1.0, 1.0
     gain, beside = reference / fused, 2 * price / reference
-    needed = price / ((reference - fused) * (gain if rare else gain**2))
+    needed = price / ((reference - fused) * (1 if rare else gain**2))
     if needed <= SOON and not rare:
         needed = min(max(2.0, needed), MAX_SOON)
         return needed - 1, needed
