@@ -49,25 +49,81 @@ def _compare(direction: str) -> Function:
     return rule
 
 
+LARGE = 1 << 14  # elements
+
+
+def _distinct(*arrays: np.ndarray) -> list[np.ndarray]:
+    """Arrays of one shape without what all of them repeat: of a dimension along which none goes on, one row."""
+    strides = zip(*[x.strides for x in arrays])
+    index = tuple([slice(None) if any(steps) else slice(1) for steps in strides])
+    return [x[index] for x in arrays]
+
+
+def _comparing(fun: np.ufunc) -> Function:
+    """Of positions, which repeat along the other dimensions, each is compared once: a causal mask for 16 heads of 150
+    positions takes 5 us for 80."""
+
+    def compare(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if x.shape != y.shape or 0 not in x.strides or 0 not in y.strides:
+            return fun(x, y)
+        return np.broadcast_to(fun(*_distinct(x, y)), x.shape)
+
+    @specialised(lambda x, y: compare if x.size >= LARGE and x.ndim > 1 else fun)
+    def rule(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return fun(x, y)
+
+    return rule
+
+
 eq = binary(
-    "eq", _compare("EQ"), np.equal, dtypes=dt.ALL, what="numeric or bool", out_dtype=_to_bool, traits=BROADCASTING
+    "eq",
+    _compare("EQ"),
+    _comparing(np.equal),
+    dtypes=dt.ALL,
+    what="numeric or bool",
+    out_dtype=_to_bool,
+    traits=BROADCASTING,
 )
 ne = binary(
-    "ne", _compare("NE"), np.not_equal, dtypes=dt.ALL, what="numeric or bool", out_dtype=_to_bool, traits=BROADCASTING
+    "ne",
+    _compare("NE"),
+    _comparing(np.not_equal),
+    dtypes=dt.ALL,
+    what="numeric or bool",
+    out_dtype=_to_bool,
+    traits=BROADCASTING,
 )
 lt = binary(
-    "lt", _compare("LT"), np.less, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool, traits=BROADCASTING
+    "lt",
+    _compare("LT"),
+    _comparing(np.less),
+    dtypes=dt.ORDERED,
+    what="real or bool",
+    out_dtype=_to_bool,
+    traits=BROADCASTING,
 )
 le = binary(
-    "le", _compare("LE"), np.less_equal, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool, traits=BROADCASTING
+    "le",
+    _compare("LE"),
+    _comparing(np.less_equal),
+    dtypes=dt.ORDERED,
+    what="real or bool",
+    out_dtype=_to_bool,
+    traits=BROADCASTING,
 )
 gt = binary(
-    "gt", _compare("GT"), np.greater, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool, traits=BROADCASTING
+    "gt",
+    _compare("GT"),
+    _comparing(np.greater),
+    dtypes=dt.ORDERED,
+    what="real or bool",
+    out_dtype=_to_bool,
+    traits=BROADCASTING,
 )
 ge = binary(
     "ge",
     _compare("GE"),
-    np.greater_equal,
+    _comparing(np.greater_equal),
     dtypes=dt.ORDERED,
     what="real or bool",
     out_dtype=_to_bool,
@@ -105,9 +161,6 @@ def _select_transpose(ct: Value, pred: Value, on_true: Value, on_false: Value) -
     )
 
 
-LARGE = 1 << 14
-
-
 def _select_at(pred: Aval, on_true: Aval, on_false: Aval) -> Function:
     return _select_bits if on_true.dtype.itemsize == 4 and on_true.size >= LARGE else np.where
 
@@ -115,10 +168,15 @@ def _select_at(pred: Aval, on_true: Aval, on_false: Aval) -> Function:
 def _select_bits(pred: np.ndarray, on_true: np.ndarray, on_false: np.ndarray) -> np.ndarray:
     """np.where branches at every element: of a million numbers where the mask is random 3.8 ms for 0.39, elsewhere 0.5
     to 0.7. (Of eight bytes each it gains only there.)"""
-    mask = np.negative(pred.view(np.int8)).astype(np.int32)
+    (own,) = _distinct(pred)
+    mask = np.negative(own.view(np.int8)).astype(np.int32)
     otherwise = on_false.view(np.int32)
-    mask = mask & (on_true.view(np.int32) ^ otherwise)
-    return (mask ^ otherwise).view(on_false.dtype)
+    out = on_true.view(np.int32) ^ otherwise
+    if out.shape != pred.shape:  # NumPy broadcasts one of them
+        return ((mask & out) ^ otherwise).view(on_false.dtype)
+    out &= mask
+    out ^= otherwise
+    return out.view(on_false.dtype)
 
 
 @specialised(_select_at)

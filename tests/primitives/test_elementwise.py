@@ -8,6 +8,7 @@ import pytest
 from functorch_core import primitives as p
 from functorch_core import xla
 from functorch_core.core import dtypes as dt
+from functorch_core.core.aval import aval
 from functorch_core.core.lowering import lower
 from functorch_core.core.primitive import registry
 from functorch_core.core.trace import bind, evaluate
@@ -407,3 +408,25 @@ def test_many_divided_by_one_however_large(divisor, known):
         expected = x / one
     subnormal = np.abs(expected) < np.finfo(np.float32).tiny  # 0 in XLA's programs
     np.testing.assert_allclose(found[~subnormal], expected[~subnormal], rtol=3e-7)
+
+
+def test_masks_of_positions_that_repeat():
+    """Compared once and laid over the rest; chosen by, in place and where NumPy broadcasts."""
+    rows = np.broadcast_to(np.arange(80, dtype=np.int32)[:, None], (3, 4, 80, 90))
+    columns = np.broadcast_to(np.arange(90, dtype=np.int32), (3, 4, 80, 90))
+    x, y = np.random.default_rng(0).standard_normal((2, 3, 4, 80, 90), dtype=np.float32)
+    for name, fun in (("le", np.less_equal), ("gt", np.greater), ("eq", np.equal), ("ne", np.not_equal)):
+        compare = (
+            registry[name].rule("reference").specialised(aval(rows.shape, rows.dtype), aval(rows.shape, rows.dtype))
+        )
+        mask = compare(rows, columns)
+        np.testing.assert_array_equal(mask, fun(rows, columns))
+        np.testing.assert_array_equal(compare(rows.copy(), columns), mask)
+        chosen = aval(x.shape, x.dtype)
+        select = registry["select"].rule("reference").specialised(aval(mask.shape, mask.dtype), chosen, chosen)
+        for m in (mask, np.ascontiguousarray(mask), mask[:1, :1]):
+            np.testing.assert_array_equal(select(m, x, y), np.where(m, x, y))
+            np.testing.assert_array_equal(select(m, x, np.float32(-np.inf)), np.where(m, x, np.float32(-np.inf)))
+        np.testing.assert_array_equal(
+            select(np.ascontiguousarray(mask), x[:1], np.array(2, np.float32)), np.where(mask, x[:1], np.float32(2))
+        )
