@@ -219,11 +219,36 @@ def _extreme_reduction(name: str, fun: np.ufunc, hlo: str, direction: str, ident
 reduce_max = _extreme_reduction("reduce_max", np.maximum, "stablehlo.maximum", "GT", lowest)
 reduce_min = _extreme_reduction("reduce_min", np.minimum, "stablehlo.minimum", "LT", highest)
 
+
+def _loose_at(x: Aval, *, axes: Ints) -> Function | None:
+    if x.dtype == dt.float32 and x.size >= LARGE and axes == (x.ndim - 1,):
+        return _loose_by_bits
+    return _of_rows.specialised(x, axes=axes)  # type: ignore[attr-defined]  # it is a rule
+
+
+def _loose_by_bits(x: np.ndarray) -> np.ndarray:
+    """The greatest of each row as an integer of the same bits, which is that of the numbers where one has no sign; of
+    other rows by the numbers. 64 x 128 rows of 128: 0.24 ms for 0.60."""
+    out = np.maximum.reduce(x.view(np.int32), -1).view(np.float32)
+    signed = np.signbit(out)
+    if signed.any():
+        out[signed] = np.maximum.reduce(x[signed], -1)
+    return out
+
+
+_of_rows = _narrow_reference(np.maximum)
+
+
+@specialised(_loose_at)
+def _loose_reference(x: np.ndarray, *, axes: Ints) -> np.ndarray:
+    return _of_rows(x, axes=axes)
+
+
 # What exponentials are shifted by, where a NaN comes back through their sum: XLA's own maximum, one library call.
 # Over rows of 16384 x 128: 0.055 ms for 0.33 with the choice spelled out; 1024 x 2000: 0.055 for 0.68.
 reduce_max_loose: Wrapper = declare_reduction(
     "reduce_max_loose",
-    _narrow_reference(np.maximum),
+    _loose_reference,
     _loose_lower,
     dtypes=dt.FLOATING,
     what="floating",

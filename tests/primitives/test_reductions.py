@@ -10,7 +10,9 @@ import pytest
 import torch
 
 from functorch_core import xla
+from functorch_core.core.aval import aval
 from functorch_core.core.lowering import lower
+from functorch_core.core.primitive import registry
 from functorch_core.core.trace import evaluate
 from functorch_core.primitives import abs as abs_of
 from functorch_core.primitives import (
@@ -317,3 +319,16 @@ def test_long_sums_by_numpy_are_as_exact_as_compiled_ones():
     (by_xla,) = compiled(graph_of(lambda v: reduce_sum(v, axes=(0,)), [x]), [x])
     for sums in (by_numpy, by_xla):
         np.testing.assert_allclose(sums, x.sum(0, dtype=np.float64), rtol=2e-7)
+
+
+def test_loose_maxima_of_many_rows():
+    """By the bits of float32 numbers, against NumPy; a row with a NaN has any of its elements."""
+    x = np.random.default_rng(0).standard_normal((300, 70), dtype=np.float32)
+    x[1], x[2], x[3, 5], x[4], x[5], x[6] = -np.abs(x[1]), -np.inf, np.inf, 0.0, -0.0, np.where(x[6] > 0, -np.inf, x[6])
+    x[7, 3], x[8], x[8, 3] = np.nan, -1.0, -np.float32(np.nan)
+    a = aval(x.shape, x.dtype)
+    found = registry["reduce_max_loose"].rule("reference").specialised(a, axes=(1,))(x)
+    sure = ~np.isnan(x).any(1)
+    np.testing.assert_array_equal(found[sure], x[sure].max(1))
+    assert np.isnan(found[7]) and (np.isnan(found[8]) or found[8] == -1)
+    assert found.shape == (300,)
