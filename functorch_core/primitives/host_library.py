@@ -26,15 +26,11 @@ PIECE, FEWEST = (
     64,
 )  # numbers of a row that is added up, by 16 lanes, one after the other; rows of fewer take longer
 MOST_PARTS = 8
-# To load the library takes a process 25 ms and 11 MiB: what brings 30 us has lost as much after so many calls.
-CALLS_BEFORE = 400
 
 
 class _ByLibrary:
     """A function of host arrays, by the library once that pays: `shapes` as it is to have them, `otherwise` for others
     and until then."""
-
-    calls = 0  # of all of them, while the library was not loaded
 
     def __init__(self, what: onednn_forward.Described, shape: Ints, otherwise: Function) -> None:
         self.what, self.shape, self.otherwise = what, shape, otherwise
@@ -48,14 +44,9 @@ class _ByLibrary:
         return out
 
     def _is_ready(self) -> bool:
-        if self.job is not None:
-            return onednn.is_possible()  # not in a forked process
-        if not onednn.is_loaded():
-            _ByLibrary.calls += 1
-            if _ByLibrary.calls < CALLS_BEFORE:
-                return False
-        self.job = onednn_forward.job_of(self.what)
-        return self.job is not None
+        if self.job is None and onednn.is_worth_loading():
+            self.job = onednn_forward.job_of(self.what)
+        return self.job is not None and onednn.is_possible()  # not in a forked process
 
 
 def sums_of_rows(rows: int, length: int, kept: Ints, otherwise: Function) -> Function:

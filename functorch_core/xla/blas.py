@@ -22,10 +22,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .onednn_matmul import multiplied
+
 Function: TypeAlias = Callable[..., Any]
 
 # Multiplications: OpenBLAS takes one thread below (for a vector, 2304 * 4; for matrices 65536 * 4) ...
 VECTOR_THREADED, MATRIX_THREADED = 9_216, 262_144
+BY_LIBRARY = 1 << 22  # what takes OpenBLAS's one thread 65 us is oneDNN's, whose threads are soon asleep again
 LARGE = 1 << 28  # ... and from here on, 10 ms of one core, all threads are worth it
 # The smaller size of a matrix from which on two threads bring more than a few percent (0.67 to 1.07 of the time).
 LARGE_MATRIX = 512
@@ -105,7 +108,28 @@ def _candidates(inside: Path, package: str) -> list[str]:
 def matmul_for(m: int, n: int, k: int) -> Function:
     """np.matmul for (stacks of) products of m x k and k x n matrices."""
     threaded = VECTOR_THREADED if min(m, n) == 1 else MATRIX_THREADED
+    if m * n * k >= BY_LIBRARY and min(m, n) > 1:
+        return _on_all_cores
     return _on_one_thread if threaded <= m * n * k < LARGE else np.matmul
+
+
+def _on_all_cores(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    found = multiplied(x, y) if has_several_threads() else None
+    if found is not None:
+        return found
+    large = x.shape[-2] * x.shape[-1] * y.shape[-1] >= LARGE
+    return np.matmul(x, y) if large else _on_one_thread(x, y)
+
+
+def threads() -> int:
+    """How many threads the user's own products have."""
+    blas = _blas()
+    return 1 if blas is None else blas.threads
+
+
+def has_several_threads() -> bool:
+    """Whether the user wants computations to take more than one thread."""
+    return _asked.get("threads") != 1
 
 
 def _on_one_thread(x: np.ndarray, y: np.ndarray) -> np.ndarray:

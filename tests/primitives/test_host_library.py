@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import threading
+
 import numpy as np
 import pytest
 
@@ -11,7 +14,7 @@ from functorch_core.core.reference import reference_of
 from functorch_core.core.trace import trace_closed
 from functorch_core.primitives import concatenate, reduce_sum
 from functorch_core.primitives import host_library as library
-from functorch_core.xla import onednn
+from functorch_core.xla import blas, onednn, onednn_matmul
 
 pytestmark = pytest.mark.skipif(not onednn.is_available(), reason="oneDNN is not installed")
 
@@ -24,6 +27,12 @@ def computed(function, *arrays):
     """What the reference tier gives for function(*arrays)."""
     graph = trace_closed(lambda *xs: [function(*xs)], [aval(a.shape, a.dtype) for a in arrays])
     return reference_of(graph)(arrays)[0]
+
+
+@pytest.fixture(autouse=True)
+def loaded():
+    """The library, which is not loaded for a few calls."""
+    assert onednn._library() is not None
 
 
 @pytest.fixture
@@ -81,16 +90,55 @@ def test_small_arrays_and_other_dtypes_are_left_to_numpy(used):
 
 
 def test_the_library_is_loaded_when_it_was_asked_for_often(monkeypatch):
-    monkeypatch.setattr(onednn, "is_loaded", lambda: False)
-    monkeypatch.setattr(library._ByLibrary, "calls", 0)
+    monkeypatch.setattr(onednn, "_library", functools.lru_cache(maxsize=1)(onednn._library.__wrapped__))
+    monkeypatch.setattr(onednn, "_calls_without", 0)
     x, given = numbers(1024, 1024), []
     run = library.sums_of_rows(1024, 1024, (1024,), lambda array: given.append(1) or array.sum(1))
-    for _ in range(library.CALLS_BEFORE + 5):
+    for _ in range(onednn.CALLS_BEFORE + 5):
         run(x)
-    assert len(given) == library.CALLS_BEFORE - 1
+    assert len(given) == onednn.CALLS_BEFORE - 1
 
 
 def test_in_both_faces():
     x = numbers(1024, 1024)
     for _ in range(3):
         np.testing.assert_allclose(float(fc.sum(fc.asarray(x))), x.sum(dtype=np.float64), rtol=1e-4, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "m, k, n", [(600, 64, 192), (64, 600, 192), (2000, 64, 40), (1024, 1024, 64), (64, 1024, 1024)]
+)
+@pytest.mark.parametrize("across", ["", "x", "y", "xy"])
+def test_products(m, k, n, across):
+    x, y = numbers(m, k), numbers(k, n)
+    x[0, 0], y[1, 1], x[2, 3] = np.inf, np.nan, 1e-40
+    x, y = (np.asfortranarray(x) if "x" in across else x), (np.asfortranarray(y) if "y" in across else y)
+    found = blas.matmul_for(m, n, k)(x, y)
+    assert onednn_matmul.multiplied(x, y) is not None
+    with np.errstate(invalid="ignore"):
+        wanted = x.astype(np.float64) @ y.astype(np.float64)
+    np.testing.assert_allclose(found, wanted, atol=2e-5 * np.sqrt(k), rtol=1e-5)
+    assert found.dtype == np.float32 and found.flags.c_contiguous
+
+
+def test_products_that_are_left_to_numpy():
+    x, y = numbers(600, 128)[:, ::2], numbers(64, 192)
+    assert onednn_matmul.multiplied(x, y) is None  # neither rows nor columns lie one after the other
+    assert onednn_matmul.multiplied(x.astype(np.float64), y) is None
+    assert onednn_matmul.multiplied(np.broadcast_to(x[:1], x.shape), y) is None
+    np.testing.assert_allclose(blas.matmul_for(600, 192, 64)(x, y), x @ y, atol=1e-4)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(onednn_matmul.multiplied(numbers(600, 64), y)))
+    thread.start()
+    thread.join()
+    assert found == [None]  # it has no team of threads
+
+
+def test_one_thread_stays_one():
+    x, y = numbers(600, 64), numbers(64, 192)
+    before = blas.threads()
+    blas.set_threads(1)
+    try:
+        assert blas.matmul_for(600, 192, 64)(x, y).shape == (600, 192) and not blas.has_several_threads()
+    finally:
+        blas.set_threads(before)
