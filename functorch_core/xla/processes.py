@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import errno
 import functools
+import math
 import os
 import socket
 import threading
@@ -74,8 +75,8 @@ class Runtime:
         self._client = binding.runtime_client(address, rank, int(timeout))
         for kept in (self._client, self.service):  # freed while their threads run, they end the process with SIGABRT
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-        self._ends, self._ended = threading.Event(), threading.Event()
-        threading.Thread(target=self._leave, name="leaves the others", daemon=True).start()
+        self._leaving = Patience()
+        self._leaving.start()
         self._lock = threading.Lock()
         self._devices: tuple[Device, ...] | None = None
         self._barriers = 0
@@ -202,16 +203,8 @@ class Runtime:
 
         The service is left to the end of the process: to shut it down takes five seconds if others have not left. If it
         ends meanwhile, the thread that leaves waits for ever, and is left behind."""
-        self._ends.set()
-        while not (self._ended.wait(0.02) or lost_service.is_lost()):
-            pass
-
-    def _leave(self) -> None:
-        """On a thread that is there from the start, as none can be started while Python ends (3.12)."""
-        self._ends.wait()
-        with contextlib.suppress(binding.RuntimeFailure, ExecutionError):
-            self.client.shutdown()
-        self._ended.set()
+        with contextlib.suppress(binding.RuntimeFailure, ExecutionError, TimeoutError):
+            self._leaving.call(lambda: self.client.shutdown(), math.inf, lost_service.is_lost)
 
 
 def _shared_memory(runtime: Runtime, ranks: tuple[int, ...], key: str, timeout: float) -> SharedMemory | None:
