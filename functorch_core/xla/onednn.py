@@ -33,7 +33,9 @@ MOST_REGISTERED = 4096  # convolutions that programs may call: XLA keeps each, 1
 # How often a thread looks for work before it sleeps: 40 us of an AMD processor, 200 of an Intel one, whose pauses are
 # longer. Then it has to be woken, and is woken on the core of the thread that wakes it if the others have work. ms with
 # 500, 2,000, 5,000 (Intel, two cores): an LSTM layer 2.8, 1.0, 1.0; depthwise 3 x 3 0.51, 0.34, 0.33; 5 x 5 0.69, 0.45,
-# 0.38; beside four busy processes 3 x 3 0.54, 0.68, 0.97 (PyTorch, whose threads spin for ms, 28).
+# 0.38; beside four busy processes 3 x 3 0.54, 0.68, 0.97 (PyTorch, whose threads spin for ms, 28). With two teams (see
+# native_call) there are more threads than cores, which GNU OpenMP lets look 100 times, or 1,000 if they are to be
+# "active": an LSTM's step took 28 ms for 14.7. It reads both when it is loaded.
 SPINS = 2_000
 
 Ints = tuple[int, ...]
@@ -169,7 +171,7 @@ class _Library:
 
     def __init__(self, path: str) -> None:
         threads = os.environ.get("NPROC") or os.environ.get("PJRT_NPROC") or ""  # XLA's limit
-        with _environment(GOMP_SPINCOUNT=str(SPINS), OMP_NUM_THREADS=threads):  # read when libgomp is loaded
+        with _environment(GOMP_SPINCOUNT=str(SPINS), OMP_WAIT_POLICY="active", OMP_NUM_THREADS=threads):
             self.c = ctypes.CDLL(path)
         self.c.dnnl_primitive_desc_query_md.restype = _P
         self.c.dnnl_memory_desc_get_size.restype = ctypes.c_size_t
