@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import functools
 import itertools
+import math
 import operator
 import os
 import threading
@@ -25,6 +26,7 @@ from .device import AFTER_FORK, Device, default_device, hands_over
 from .errors import ExecutionError, compile_error, fail
 from .jobs import Job
 from .memory import trimmed
+from .patience import Patience
 
 
 class Executable:
@@ -162,11 +164,13 @@ def _runner(execute: Any, handlers: list[Any]) -> Callable[..., Any]:
 # Of programs that other threads may still run; who runs programs waits for one in sixteen (see engine.programs).
 _running: deque[Any] = deque(maxlen=64)
 _token = operator.methodcaller("consume_token")
+_waiter = Patience()  # XLA's own waiting cannot be interrupted
 
 
 def awaited_at_exit(execute: Callable[..., Any]) -> Callable[[list[Any]], Any]:
     """A program's `execute`, whose end is waited for before Python ends (0.2 us): C++ takes the compiler's and the
     libraries' data away at the end of the process, and a program that still runs ends it with SIGSEGV."""
+    _waiter.start()
 
     def run(buffers: list[Any]) -> Any:
         results = execute(buffers, with_tokens=True)
@@ -177,9 +181,16 @@ def awaited_at_exit(execute: Callable[..., Any]) -> Callable[[list[Any]], Any]:
 
 
 def _wait_for_programs() -> None:
-    while _running:
-        with contextlib.suppress(RuntimeError, IndexError):  # what failed is nobody's any more
-            _running.pop().block_until_ready()
+    """Until they have ended, or Ctrl-C."""
+    tokens = list(_running)
+    if tokens:
+        _waiter.call(lambda: _wait_for(tokens), math.inf, lambda: False)
+
+
+def _wait_for(tokens: list[Any]) -> None:
+    for token in tokens:
+        with contextlib.suppress(RuntimeError):  # what failed is nobody's any more
+            token.block_until_ready()
 
 
 atexit.register(_wait_for_programs)

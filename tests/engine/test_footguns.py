@@ -394,6 +394,29 @@ def test_a_process_ends_well_while_a_program_runs(tmp_path):
         subprocess.run([sys.executable, "-c", ENDS], env=env, check=True)
 
 
+LASTS = """
+from functorch_core import engine, torch
+x = torch.randn(1500, 1500)
+with engine.forced_tier("fused"):
+    for _ in range(12):
+        y = x
+        for _ in range(40):
+            y = torch.tanh(y @ x)
+        engine.flush()
+print("over", flush=True)
+"""
+
+
+def test_ctrl_c_ends_the_wait_for_programs():
+    process = subprocess.Popen([sys.executable, "-c", LASTS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "over\n"
+    time.sleep(0.5)
+    over = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert time.monotonic() - over < 10  # twelve programs of more than a second each are not awaited
+
+
 def test_programs_are_awaited_before_python_ends():
     x = torch.randn(1000, 1000)
     with engine.forced_tier("fused"):
