@@ -2,7 +2,12 @@
    their own, without Python. Position-independent, no imports, x86-64 System V. See native_call.py. */
 #define MOST_ARRAYS 24
 
+#define MOST_HELPERS 8
+#define WORDS 16                                /* of a set of cores */
+
 typedef int Function(void *, void *, void *, void *);
+/* Threads with which a library helps one that calls it. */
+typedef struct { int core, helpers, helper[MOST_HELPERS]; } Team;
 typedef struct { Function *function; void *arguments[4]; } Call;
 typedef struct Job Job;
 typedef struct {
@@ -11,6 +16,9 @@ typedef struct {
   Job *job;
   long status;                                  /* of the first call that failed, or 0 */
   void *home;                                   /* a thread, as it points to itself, that runs its jobs without another */
+  int (*getcpu)(void), (*setaffinity)(int, long, void *); /* sched_getcpu, sched_setaffinity */
+  Team team[2];                                 /* of the thread that runs jobs, and of the one at home */
+  unsigned long cores[WORDS];                   /* that this process may use */
   struct { long size; void *extension; const char *message; int code; } error;
 } Desk;
 struct Job { Desk *desk; long arrays, calls; void **places; Call call[]; };
@@ -24,7 +32,20 @@ typedef struct { long size; int type; void *next; Metadata *metadata; } Extensio
 typedef struct { long size; void *extension; Version version; void *internal; void *(*error)(void *); } Api;
 typedef struct { long size; Extension *extension; Api *api; void *context; int stage; Buffers args, rets; } Frame;
 
-static void call(Desk *desk, Job *job) {
+/* Helpers are kept off the core of the thread that they help: woken there, they would take turns with it. */
+static void settle(Desk *desk, Team *team) {
+  if (!team->helpers) return;
+  int core = desk->getcpu();
+  if (core == team->core || core < 0 || core >= 64 * WORDS) return;
+  unsigned long others[WORDS];
+  for (int i = 0; i < WORDS; i++) others[i] = desk->cores[i];
+  others[core / 64] &= ~(1UL << core % 64);
+  for (int i = 0; i < team->helpers; i++) desk->setaffinity(team->helper[i], sizeof others, others);
+  team->core = core;
+}
+
+static void call(Desk *desk, Job *job, Team *team) {
+  settle(desk, team);
   desk->status = 0;
   for (long i = 0; i < job->calls && !desk->status; i++) {
     Call *c = &job->call[i];
@@ -38,7 +59,7 @@ static long run(Job *job, void **data) {
   __asm__("mov %%fs:0, %0" : "=r"(here));       /* what pthread_self returns */
   while (desk->wait(desk->free));               /* not 0: a signal came */
   for (long i = 0; i < job->arrays; i++) *(void **)job->places[i] = data[i];
-  if (here == desk->home) call(desk, job);
+  if (here == desk->home) call(desk, job, &desk->team[1]);
   else {
     desk->job = job;
     desk->post(desk->start);
@@ -69,10 +90,12 @@ __attribute__((section(".text.a"))) void *handle(Frame *frame, Job *job) {
 
 __attribute__((section(".text.b"))) long run_job(Job *job, void **data) { return run(job, data); }
 
+__attribute__((section(".text.b"))) void settle_home(Desk *desk) { settle(desk, &desk->team[1]); }
+
 __attribute__((section(".text.c"))) void serve(Desk *desk) { /* the thread */
   for (;;) {
     while (desk->wait(desk->start));
-    call(desk, desk->job);
+    call(desk, desk->job, &desk->team[0]);
     desk->post(desk->done);
   }
 }

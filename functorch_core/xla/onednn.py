@@ -18,14 +18,14 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ctypes import c_void_p as _P
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import binding
-from .native_call import Job, Unsupported, is_possible
+from .native_call import Job, Unsupported, is_possible, keep_helpers_apart
 
 PACKAGE, LIBRARY = "onednn-cpu-gomp", "libdnnl.so.3"
 SCRATCH_BYTES = (4 << 30, 1 << 30, 1 << 28)  # address space for temporary memory, what can be had of it
@@ -173,6 +173,8 @@ class _Library:
         threads = os.environ.get("NPROC") or os.environ.get("PJRT_NPROC") or ""  # XLA's limit
         with _environment(GOMP_SPINCOUNT=str(SPINS), OMP_WAIT_POLICY="active", OMP_NUM_THREADS=threads):
             self.c = ctypes.CDLL(path)
+            with suppress(OSError, AttributeError):
+                keep_helpers_apart(ctypes.CDLL("libgomp.so.1").GOMP_parallel)
         self.c.dnnl_primitive_desc_query_md.restype = _P
         self.c.dnnl_memory_desc_get_size.restype = ctypes.c_size_t
         self.scratch = _address_space()

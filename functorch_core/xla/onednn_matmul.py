@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import onednn
-from .native_call import Job, Unsupported
+from .native_call import Job, Unsupported, settle_home
 from .onednn import Calls, Ints, ints
 
 _SRC, _WEIGHTS, _DST = 1, 33, 17
@@ -114,6 +114,7 @@ def multiplied(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
         return None
     out = np.empty((m, n), np.float32)
     there = x.ctypes.data, x_step // 4, y.ctypes.data, y_step // 4
+    settle_home()
     failed = _sgemm()(x_lies, y_lies, m, n, k, 1.0, *there, 0.0, out.ctypes.data, n)
     return None if failed else out
 

@@ -1,5 +1,6 @@
 """oneDNN and native calls: threads, forks, the disk cache, the switch, numbers at the edges."""
 
+import os
 import threading
 
 import numpy as np
@@ -151,6 +152,29 @@ def test_several_threads_at_once():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+HELPERS = (
+    PRELUDE
+    + """
+from functorch_core.xla import native_call
+step()
+thread = threading.Thread(target=step)  # its jobs are those of the thread for all others
+thread.start()
+thread.join()
+cores = os.sched_getaffinity(0)
+for team in native_call._runtime().desk.team:
+    helpers = list(team.helper)[:team.helpers]
+    kept = [os.sched_getaffinity(helper) == cores - {team.core} for helper in helpers]
+    print(team.core in cores, len(helpers) == len(cores) - 1, all(kept), os.getpid() in helpers)
+print(os.sched_getaffinity(0) == cores)
+"""
+)
+
+
+@pytest.mark.skipif(not 1 < len(os.sched_getaffinity(0)) <= 8, reason="one core, or many")
+def test_helpers_are_kept_off_the_core_of_the_thread_that_they_help():
+    assert run_python(HELPERS, OMP_NUM_THREADS="").split() == ["True", "True", "True", "False"] * 2 + ["True"]
 
 
 def test_evicted_primitives():
