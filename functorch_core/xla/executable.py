@@ -264,6 +264,8 @@ def compile(
     device = default_device() if device is None else device
     request = _Request(module, device, dict(options or {}), callbacks, name)
     request.on_this_thread = on_this_thread and not callbacks and hands_over(device)
+    if hands_over(device) and not request.on_this_thread:
+        onednn.made_elsewhere(module)
     start = time.perf_counter()
     loaded, from_disk_cache = request.get_shielded(cache)
     seconds = time.perf_counter() - start

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import binding
-from .native_call import Job, Unsupported, is_possible, keep_helpers_apart
+from .native_call import Job, Unsupported, is_possible, keep_helpers_apart, settle_service
 
 PACKAGE, LIBRARY = "onednn-cpu-gomp", "libdnnl.so.3"
 SCRATCH_BYTES = (4 << 30, 1 << 30, 1 << 28)  # address space for temporary memory, what can be had of it
@@ -95,6 +95,12 @@ def make_used(module_text: str) -> None:
             for target in sorted(set(_TARGETS.findall(module_text)) - _registered):
                 binding.register_handler(target, kinds[target.split(".")[1]](target).handler)
                 _registered.add(target)
+
+
+def made_elsewhere(module_text: str) -> None:
+    """A program is to be compiled that runs on other threads than Python's main one."""
+    if "@onednn." in module_text:
+        settle_service()
 
 
 _registered: set[str] = set()

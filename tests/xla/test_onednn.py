@@ -159,11 +159,13 @@ HELPERS = (
     + """
 from functorch_core.xla import native_call
 step()
+teams = native_call._runtime().desk.team
+native_call.settle_service()
 thread = threading.Thread(target=step)  # its jobs are those of the thread for all others
 thread.start()
 thread.join()
 cores = os.sched_getaffinity(0)
-for team in native_call._runtime().desk.team:
+for team in teams:
     helpers = list(team.helper)[:team.helpers]
     kept = [os.sched_getaffinity(helper) == cores - {team.core} for helper in helpers]
     print(team.core in cores, len(helpers) == len(cores) - 1, all(kept), os.getpid() in helpers)
