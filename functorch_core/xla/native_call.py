@@ -267,10 +267,8 @@ class _Runtime:
         self.is_service_new, note = False, _Noting()
         at_home, self.desk.home = self.desk.home, None  # it is that thread's job, not the main thread's
         try:
-            with contextlib.suppress(
-                RuntimeError
-            ):  # the second function returns nothing, which may look like a failure
-                function = _address_of(note.function)
+            function = _address_of(note.function)
+            with contextlib.suppress(RuntimeError):  # the second returns nothing, which may look like a failure
                 Job([(function,), (_address_of(self._parallel), function, None, 0, 0)], [], note)()
         finally:
             self.desk.home = at_home
