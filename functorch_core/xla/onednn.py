@@ -26,6 +26,7 @@ import numpy as np
 
 from . import binding
 from .native_call import Job, Unsupported, is_possible, keep_helpers_apart, settle_service
+from .threads import threads_wanted
 
 PACKAGE, LIBRARY = "onednn-cpu-gomp", "libdnnl.so.3"
 SCRATCH_BYTES = (4 << 30, 1 << 30, 1 << 28)  # address space for temporary memory, what can be had of it
@@ -177,7 +178,9 @@ class _Library:
 
     def __init__(self, path: str) -> None:
         threads = os.environ.get("NPROC") or os.environ.get("PJRT_NPROC") or ""  # XLA's limit
-        with _environment(GOMP_SPINCOUNT=str(SPINS), OMP_WAIT_POLICY="active", OMP_NUM_THREADS=threads):
+        wanted, cores = int(threads or threads_wanted() or 1), len(os.sched_getaffinity(0))
+        policy = "active" if wanted <= cores else ""  # who asks for more than there are has them wait for each other
+        with _environment(GOMP_SPINCOUNT=str(SPINS), OMP_WAIT_POLICY=policy, OMP_NUM_THREADS=threads):
             self.c = ctypes.CDLL(path)
             with suppress(OSError, AttributeError):
                 keep_helpers_apart(ctypes.CDLL("libgomp.so.1").GOMP_parallel)
