@@ -89,9 +89,9 @@ def multiplied(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """The product of float32 matrices, on all cores; None of others, and on other threads than Python's main one.
 
     By the library's BLAS, which knows no shapes beforehand (a primitive takes 0.7 ms and 140 KB for each). us, OpenBLAS
-    on one thread, and this while its threads are awake and asleep: 600 x 64 by 64 x 192 118 (33, 55), 64 x 600 by
-    600 x 192 120 (36, 56), 2,000 x 64 by 64 x 40 88 (28, 48), 512 x 512 by 512 x 512 2,089 (556, 567). Beside two busy
-    processes 118 is 170, and from 16 million multiplications on it is quicker there, too.
+    on one thread, and this while its threads are awake and asleep: 600 x 64 by 64 x 192 65 (37, 59), 64 x 600 by
+    600 x 192 75 (37, 59), 2,000 x 64 by 64 x 40 59 (31, 53), 512 x 512 by 512 x 512 1,088 (555, 578); where OpenBLAS is
+    told to take a processor for one without AVX-512, it takes 118, 120, 88 and 2,089.
     """
     if x.ndim != 2 or y.ndim != 2 or not x.dtype == y.dtype == np.float32 or get_ident() != _main:
         return None
