@@ -20,6 +20,7 @@ from .declare import (
     NOT_LINEAR,
     Linear,
     Primitive,
+    Wrapper,
     binary,
     check_dtype,
     elementwise_batch,
@@ -75,60 +76,19 @@ def _comparing(fun: np.ufunc) -> Function:
     return rule
 
 
-eq = binary(
-    "eq",
-    _compare("EQ"),
-    _comparing(np.equal),
-    dtypes=dt.ALL,
-    what="numeric or bool",
-    out_dtype=_to_bool,
-    traits=BROADCASTING,
-)
-ne = binary(
-    "ne",
-    _compare("NE"),
-    _comparing(np.not_equal),
-    dtypes=dt.ALL,
-    what="numeric or bool",
-    out_dtype=_to_bool,
-    traits=BROADCASTING,
-)
-lt = binary(
-    "lt",
-    _compare("LT"),
-    _comparing(np.less),
-    dtypes=dt.ORDERED,
-    what="real or bool",
-    out_dtype=_to_bool,
-    traits=BROADCASTING,
-)
-le = binary(
-    "le",
-    _compare("LE"),
-    _comparing(np.less_equal),
-    dtypes=dt.ORDERED,
-    what="real or bool",
-    out_dtype=_to_bool,
-    traits=BROADCASTING,
-)
-gt = binary(
-    "gt",
-    _compare("GT"),
-    _comparing(np.greater),
-    dtypes=dt.ORDERED,
-    what="real or bool",
-    out_dtype=_to_bool,
-    traits=BROADCASTING,
-)
-ge = binary(
-    "ge",
-    _compare("GE"),
-    _comparing(np.greater_equal),
-    dtypes=dt.ORDERED,
-    what="real or bool",
-    out_dtype=_to_bool,
-    traits=BROADCASTING,
-)
+def _comparison(name: str, fun: np.ufunc, dtypes: frozenset[np.dtype], what: str) -> Wrapper:
+    """Declare the comparison that XLA calls by the same two letters."""
+    return binary(
+        name, _compare(name.upper()), _comparing(fun), dtypes=dtypes, what=what, out_dtype=_to_bool, traits=BROADCASTING
+    )
+
+
+eq = _comparison("eq", np.equal, dt.ALL, "numeric or bool")
+ne = _comparison("ne", np.not_equal, dt.ALL, "numeric or bool")
+lt = _comparison("lt", np.less, dt.ORDERED, "real or bool")
+le = _comparison("le", np.less_equal, dt.ORDERED, "real or bool")
+gt = _comparison("gt", np.greater, dt.ORDERED, "real or bool")
+ge = _comparison("ge", np.greater_equal, dt.ORDERED, "real or bool")
 
 is_finite = unary(
     "is_finite", "stablehlo.is_finite", np.isfinite, dtypes=dt.FLOATING, what="floating", out_dtype=_to_bool
