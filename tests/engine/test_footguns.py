@@ -346,8 +346,7 @@ def test_interrupts_at_any_moment_lose_no_state():
     np.testing.assert_array_equal(values, values[0])
 
 
-SCRIPT = """
-import json
+TRAINING = """
 from functorch_core import engine, torch
 model = torch.nn.Sequential(torch.nn.Linear(20, 512), torch.nn.ReLU(), torch.nn.Linear(512, 3))
 opt = torch.optim.Adam(model.parameters())
@@ -356,8 +355,8 @@ for _ in range(12):
     opt.zero_grad()
     torch.nn.functional.cross_entropy(model(x), y).backward()
     opt.step()
-print(json.dumps(engine.stats()))
 """
+SCRIPT = f"import json{TRAINING}print(json.dumps(engine.stats()))"
 
 
 def test_a_second_process_compiles_nothing(tmp_path):
@@ -374,17 +373,8 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert runs[1]["compiles"] == 0 and runs[1]["disk_hits"] == runs[0]["compiles"]
 
 
-ENDS = """
-from functorch_core import torch
-def cycle(): pass  # refers to the globals, which are not freed before C++'s data
-model = torch.nn.Sequential(torch.nn.Linear(20, 512), torch.nn.ReLU(), torch.nn.Linear(512, 3))
-opt = torch.optim.Adam(model.parameters())
-x, y = torch.randn(256, 20), torch.randint(0, 3, (256,))
-for _ in range(12):
-    opt.zero_grad()
-    torch.nn.functional.cross_entropy(model(x), y).backward()
-    opt.step()
-"""
+# The function refers to the globals, which then are not freed before C++'s data.
+ENDS = f"def cycle(): pass{TRAINING}"
 
 
 def test_a_process_ends_well_while_a_program_runs(tmp_path):
