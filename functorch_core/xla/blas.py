@@ -121,12 +121,6 @@ def _on_all_cores(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.matmul(x, y) if large else _on_one_thread(x, y)
 
 
-def threads() -> int:
-    """How many threads the user's own products have."""
-    blas = _blas()
-    return 1 if blas is None else blas.threads
-
-
 def has_several_threads() -> bool:
     """Whether the user wants computations to take more than one thread."""
     return _asked.get("threads") != 1

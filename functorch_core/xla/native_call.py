@@ -125,7 +125,7 @@ class Job:
         if len(addresses) != self.n_arrays:
             raise ValueError(f"the job takes {self.n_arrays} arrays, got {len(addresses)}")
         runtime = _runtime()
-        if runtime.is_home_new and threading.get_ident() == _main:
+        if runtime.is_home_new and is_home():
             runtime.settle_home()
         status = runtime.run(self.address, (_Address * self.n_arrays)(*addresses))
         if status:
@@ -159,6 +159,11 @@ def settle_service() -> None:
         with _lock:
             if runtime.is_service_new:
                 runtime.settle_service()
+
+
+def is_home() -> bool:
+    """Whether the caller is Python's main thread."""
+    return threading.get_ident() == _main
 
 
 def settle_home() -> None:

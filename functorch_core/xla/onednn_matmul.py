@@ -15,13 +15,12 @@ import ctypes
 import functools
 import re
 from pathlib import Path
-from threading import get_ident, main_thread
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import onednn
-from .native_call import Job, Unsupported, settle_home
+from .native_call import Job, Unsupported, is_home, settle_home
 from .onednn import Calls, Ints, ints
 
 _SRC, _WEIGHTS, _DST = 1, 33, 17
@@ -93,7 +92,7 @@ def multiplied(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     600 x 192 75 (37, 59), 2,000 x 64 by 64 x 40 59 (31, 53), 512 x 512 by 512 x 512 1,088 (555, 578); where OpenBLAS is
     told to take a processor for one without AVX-512, it takes 118, 120, 88 and 2,089.
     """
-    if x.ndim != 2 or y.ndim != 2 or not x.dtype == y.dtype == np.float32 or get_ident() != _main:
+    if x.ndim != 2 or y.ndim != 2 or not x.dtype == y.dtype == np.float32 or not is_home():
         return None
     (m, k), n = x.shape, y.shape[1]
     x_rows, x_columns = x.strides
@@ -118,8 +117,6 @@ def multiplied(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     failed = _sgemm()(x_lies, y_lies, m, n, k, 1.0, *there, 0.0, out.ctypes.data, n)
     return None if failed else out
 
-
-_main = main_thread().ident
 
 # ---- processors ------------------------------------------------------------------------------------
 

@@ -136,7 +136,7 @@ def test_products_that_are_left_to_numpy():
 
 def test_one_thread_stays_one():
     x, y = numbers(600, 64), numbers(64, 192)
-    before = blas.threads()
+    before = blas._blas().threads
     blas.set_threads(1)
     try:
         assert blas.matmul_for(600, 192, 64)(x, y).shape == (600, 192) and not blas.has_several_threads()
