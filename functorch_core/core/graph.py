@@ -282,6 +282,12 @@ def primal_of(node: Node) -> Graph | None:
     return node.params[primal] if primal else None
 
 
+def computed_by(node: Node) -> Graph | None:
+    """The graph of what a node computes that differs from it in its derivative alone."""
+    again = node.primitive.traits.again
+    return node.params[again] if again else primal_of(node)
+
+
 def node_key(node: Node, inputs: tuple[int, ...]) -> tuple[Any, ...] | None:
     """What two equal nodes share; None if a parameter cannot be hashed."""
     key = (node.primitive, inputs, tuple(sorted(node.params.items(), key=_first)))

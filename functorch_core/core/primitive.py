@@ -86,6 +86,7 @@ class Traits:
     updates: its result is the first operand with other elements in some places
     carries: it hands elements on as they are, whatever their bits mean
     primal: the parameter with the graph it computes, where only its derivative is its own
+    again: the parameter with the graph it computes, where only what it keeps for its derivative is its own
     whole: what is quicker than NumPy for all that the graph it holds computes, whole(params), if there is something
     calls_back: it runs the user's code
     """
@@ -105,6 +106,7 @@ class Traits:
     updates: bool = False
     carries: bool = False
     primal: str = ""
+    again: str = ""
     whole: Callable[[Mapping[str, Any]], Way | None] | None = None
     calls_back: bool = False
 

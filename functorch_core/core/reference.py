@@ -18,13 +18,13 @@ import numpy as np
 
 from .aval import Aval
 from .emulated import by_wider
-from .graph import Graph, Node, has_effect, inlined, primal_of, subgraphs
+from .graph import Graph, Node, computed_by, has_effect, inlined, subgraphs
 from .primitive import Way, registry
 from .types import Function
 
 FOLDED = 4096  # elements; larger constants are computed each time rather than kept, but for views
 WRITTEN_OUT = 64  # steps; of a longer graph a loop takes them
-LET_GO = 1 << 20  # bytes; larger arrays are given up at their last use, smaller ones when all steps are done
+LET_GO = 1 << 16  # bytes; larger arrays are given up at their last use, smaller ones when all steps are done
 
 
 LARGE, STRIP = 1 << 16, 16  # elements
@@ -233,16 +233,16 @@ def way_of(node: Node) -> Way | None:
     return whole(node.params) if whole else None
 
 
-def _opened(graph: Graph) -> Graph:
-    """With what nodes compute whose derivative is the user's in their place, but where something is quicker."""
-    return inlined(graph, lambda node: None if way_of(node) else primal_of(node))
+def plain(graph: Graph) -> Graph:
+    """With what nodes compute that only derivatives make more of in their place, but where something is quicker."""
+    return inlined(graph, lambda node: None if way_of(node) else computed_by(node))
 
 
 class _Builder:
     """Writes the steps of a graph: inputs come first in the list of arrays, then constants."""
 
     def __init__(self, graph: Graph, program: Reference, into: Node | None = None) -> None:
-        self.graph = graph = graph if into is not None else by_wider(_opened(graph))
+        self.graph = graph = graph if into is not None else by_wider(plain(graph))
         self.into = into
         self.place = {slot: i for i, slot in enumerate(graph.inputs)}
         self.n_inputs = program.n_inputs

@@ -277,7 +277,7 @@ def _backward(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...]) -
 
 remat_p = Primitive(
     "remat",
-    traits=CONTROL.but(numpy=0),  # it costs what its graph costs
+    traits=CONTROL.but(numpy=0, again="graph"),  # it costs what its graph costs
     multiple=True,
     shape=_shape,
     reference=lambda *args, graph, policy, differentiated: evaluate(graph, args),
