@@ -13,15 +13,18 @@ comes with large matrices. The user's own calls of SciPy then have one, too.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from . import threads
 from .onednn_matmul import multiplied
 
 Function: TypeAlias = Callable[..., Any]
@@ -40,6 +43,7 @@ class _Blas:
     def __init__(self, limit: Any, threads: int) -> None:
         self.limit, self.threads, self.at_rest = limit, threads, threads
         self.small = self.large = False  # programs came that call it for matrices of such sizes
+        self.shared: list[None] = []  # one for each computation that has threads of its own
 
     def on(self, n: int, function: Function, /, *args: Any, **params: Any) -> Any:
         """function(...) while there are n threads."""
@@ -53,7 +57,7 @@ class _Blas:
 
     def settle(self) -> None:
         """Have as many threads as are right between our calls."""
-        self.at_rest = 1 if self.small and not self.large else self.threads
+        self.at_rest = 1 if self.shared or self.small and not self.large else self.threads
         self.limit(self.at_rest)
 
 
@@ -146,6 +150,27 @@ def before_a_program(shapes: Iterable[Sequence[int]]) -> None:
         large = any(min(shape[-2:]) >= LARGE_MATRIX for shape in shapes)
         lapack.small, lapack.large = lapack.small or not large, lapack.large or large
         lapack.settle()
+
+
+def threads_wanted() -> int:
+    """How many threads the user wants computations to take: what was asked for, OMP_NUM_THREADS, or all cores."""
+    return int(_asked.get("threads") or threads.threads_wanted() or len(os.sched_getaffinity(0)))
+
+
+@contextlib.contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Context: several threads compute, each product on the one that asks for it."""
+    blas = _blas()
+    if blas is None:
+        yield
+        return
+    blas.shared.append(None)  # a list, which threads may change at once
+    blas.settle()
+    try:
+        yield
+    finally:
+        blas.shared.pop()
+        blas.settle()
 
 
 def set_threads(n: int) -> None:
