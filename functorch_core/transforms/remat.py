@@ -1,23 +1,24 @@
 """remat: a graph whose intermediate values are computed again for its derivative, not kept.
 
-    remat *args -> *outs      params: graph, policy, differentiated
+    remat *args -> *outs      params: graph, policy, differentiated, on_host
 
 `policy(primitive, *avals, **params)` says which values the forward pass may keep all the same; a
 loop or a cond inside is one such value. Once it is transposed the node is marked `differentiated`: an
 optimization barrier over its operands then keeps XLA from finding out that the forward pass has
-computed the same, and from keeping that.
+computed the same, and from keeping that. `on_host` may know what computes the graph of host arrays, or its gradients.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from ..core.aval import Aval
 from ..core.graph import Graph, Node, dce, memoised
 from ..core.lowering import LowerContext, Operand
-from ..core.primitive import Linear, Primitive
+from ..core.primitive import Linear, Primitive, Way
+from ..core.reference import reference_of, specialised
 from ..core.trace import Traced, bind, evaluate, run, trace, trace_closed
 from ..core.types import Batcheds, Cotangents, Dims, Function, Jvps, Tangents, Value
 from ..primitives.convolution import conv_p
@@ -26,7 +27,7 @@ from ..primitives.structure import name_p
 from .batch import Axis, batch
 from .jvp import jvp
 from .linearize import Split, Splitter, partial_eval
-from .nested import CONTROL, avals_of, is_linear, merge, pick, present, spread, unpick
+from .nested import CONTROL, Mask, avals_of, is_linear, merge, pick, present, spread, unpick
 from .transpose import transpose_mixed
 
 # ---- policies ------------------------------------------------------------------------------------
@@ -109,13 +110,53 @@ class save_from_both_policies:
         return self.policy_1(prim, *args, **params) or self.policy_2(prim, *args, **params)
 
 
+# ---- on the host ---------------------------------------------------------------------------------
+
+
+class OnHost(Protocol):
+    """What computes host arrays quicker than NumPy does node by node; compares by what it is."""
+
+    def way(self, operands: Sequence[Aval], results: Sequence[Aval]) -> Way | None:
+        """How arrays of these avals are computed; None if they are not for it."""
+
+    def gradients(self, wanted: Mask) -> OnHost | None:
+        """What computes, of the operands and the cotangents of all results, those of the operands that are wanted."""
+
+
+class _Tangents(NamedTuple):
+    """Of which operands there are tangents: on its way from a function to its gradients."""
+
+    of: OnHost
+    mask: Mask
+
+    def way(self, operands: Sequence[Aval], results: Sequence[Aval]) -> Way | None:
+        """Nobody computes tangents."""
+        return None
+
+    def gradients(self, wanted: Mask) -> OnHost | None:
+        """Of second order there is nothing."""
+        return None
+
+
+def _way(params: Mapping[str, Any]) -> Way | None:
+    on_host, graph = params["on_host"], params["graph"]
+    return on_host and on_host.way(graph.in_avals, graph.out_avals)
+
+
+def _reference_at(*avals: Aval, graph: Graph, **params: Any) -> Function:
+    way = _way({"graph": graph, **params})
+    return reference_of(graph) if way is None else lambda *arrays: way.run(*arrays)
+
+
 # ---- wrapper -------------------------------------------------------------------------------------
 
 
-def remat(fun: Function, args: Sequence[Value], *, policy: Function = nothing_saveable) -> list[Value]:
+def remat(
+    fun: Function, args: Sequence[Value], *, policy: Function = nothing_saveable, on_host: OnHost | None = None
+) -> list[Value]:
     """fun(*args), a sequence of values; its derivative computes again what `policy` does not keep.
 
-    What the function closes over counts among its arguments.
+    What the function closes over counts among its arguments. `on_host` computes the same of host arrays.
     """
     if not callable(policy):
         raise TypeError(
@@ -123,23 +164,20 @@ def remat(fun: Function, args: Sequence[Value], *, policy: Function = nothing_sa
             "fc.checkpoint_policies: everything, nothing, dots, named('a', 'b')"
         )
     graph, captures = trace(fun, avals_of(args), getattr(fun, "__name__", "function"))
-    return list(bind(remat_p, *args, *captures, graph=graph, policy=policy, differentiated=False))
+    on_host = None if captures else on_host
+    return list(bind(remat_p, *args, *captures, graph=graph, policy=policy, differentiated=False, on_host=on_host))
 
 
 # ---- shape, reference, lowering ------------------------------------------------------------------
 
 
-def _shape(
-    *avals: Aval, graph: Graph, policy: Function | save_only_these_names, differentiated: bool
-) -> tuple[Aval, ...]:
+def _shape(*avals: Aval, graph: Graph, **params: Any) -> tuple[Aval, ...]:
     if tuple(avals) != graph.in_avals:
         raise TypeError(f"remat of a graph of {graph.in_avals}, got {avals}")
     return graph.out_avals
 
 
-def _lower(
-    ctx: LowerContext, *operands: Operand, graph: Graph, policy: Function | save_only_these_names, differentiated: bool
-) -> list[Operand]:
+def _lower(ctx: LowerContext, *operands: Operand, graph: Graph, differentiated: bool, **params: Any) -> list[Operand]:
     if differentiated and operands:
         ctx.root.features.add("barrier")  # on CPU a barrier holds only with an option of its own
         held = ctx.op("stablehlo.optimization_barrier", *operands, out=[x.aval for x in operands])
@@ -150,38 +188,18 @@ def _lower(
 # ---- jvp, batch ----------------------------------------------------------------------------------
 
 
-def _jvp(
-    primals: Sequence[Value],
-    tangents: Tangents,
-    *,
-    graph: Graph,
-    policy: Function | save_only_these_names,
-    differentiated: bool,
-) -> Jvps:
-    dual, out_mask = jvp(graph, present(tangents))
-    outs = bind(
-        remat_p,
-        *primals,
-        *(t for t in tangents if t is not None),
-        graph=dual,
-        policy=policy,
-        differentiated=differentiated,
-    )
+def _jvp(primals: Sequence[Value], tangents: Tangents, *, graph: Graph, on_host: OnHost | None, **params: Any) -> Jvps:
+    mask = present(tangents)
+    dual, out_mask = jvp(graph, mask)
+    on_host = on_host and _Tangents(on_host, mask)
+    outs = bind(remat_p, *primals, *pick(tangents, mask), graph=dual, on_host=on_host, **params)
     n = len(out_mask)
     return outs[:n], spread(out_mask, outs[n:])
 
 
-def _batch(
-    axis: Axis,
-    args: Sequence[Value],
-    dims: Dims,
-    *,
-    graph: Graph,
-    policy: Function | save_only_these_names,
-    differentiated: bool,
-) -> Batcheds:
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, graph: Graph, on_host: Any, **params: Any) -> Batcheds:
     new, out_dims = batch(graph, axis, tuple(dims))
-    outs = bind(remat_p, *args, graph=new, policy=policy, differentiated=differentiated)
+    outs = bind(remat_p, *args, graph=new, on_host=None, **params)
     return outs, list(out_dims)
 
 
@@ -196,12 +214,15 @@ def _partial_eval(split: Splitter, args: list[Traced], node: Node) -> list[Trace
     known_args = unpick(args, unknown)
     outs = split.known.inline(known, known_args)
     n = out_unknown.count(False)
+    # What tangents are computed of is still all operands, in their order.
+    is_plain = all(needed) and len(outs) == n and unknown == tuple(sorted(unknown))
     unknown_outs = split.add_unknown(
         node.primitive,
         [*pick(known_args, needed), *outs[n:], *pick(args, unknown)],
         graph=later,
         policy=policy,
         differentiated=node.params["differentiated"],
+        on_host=node.params["on_host"] if is_plain else None,
     )
     return merge(out_unknown, unknown_outs, outs[:n])
 
@@ -248,13 +269,14 @@ def _walk_back(s: Split, policy: Function) -> tuple[set[int], list[int], list[No
 
 
 def _transpose(
-    cotangents: Tangents, *args: Value, graph: Graph, policy: Function | save_only_these_names, differentiated: bool
+    cotangents: Tangents, *args: Value, graph: Graph, policy: Function, differentiated: bool, on_host: OnHost | None
 ) -> Cotangents:
     linear, given = is_linear(args), present(cotangents)
     back, mask = _backward(graph, linear, given)
-    outs = bind(
-        remat_p, *unpick(args, linear), *pick(cotangents, given), graph=back, policy=policy, differentiated=True
-    )
+    operands = [*unpick(args, linear), *pick(cotangents, given)]
+    of_all = isinstance(on_host, _Tangents) and linear.count(False) == len(on_host.mask) and all(given) and all(mask)
+    on_host = on_host.of.gradients(on_host.mask) if of_all else None  # type: ignore[union-attr]
+    outs = bind(remat_p, *operands, graph=back, policy=policy, differentiated=True, on_host=on_host)
     return spread(linear, spread(mask, outs))
 
 
@@ -277,10 +299,10 @@ def _backward(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...]) -
 
 remat_p = Primitive(
     "remat",
-    traits=CONTROL.but(numpy=0, again="graph"),  # it costs what its graph costs
+    traits=CONTROL.but(numpy=0, again="graph", whole=_way),  # it costs what its graph costs
     multiple=True,
     shape=_shape,
-    reference=lambda *args, graph, policy, differentiated: evaluate(graph, args),
+    reference=specialised(_reference_at)(lambda *args, graph, **params: evaluate(graph, args)),
     lower=_lower,
     jvp=_jvp,
     partial_eval=_partial_eval,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ....kernels.attention_on_host import Attention
 from ....kernels.reductions import softmax
 from ....transforms.remat import remat
 from ...dispatch.op import registry, torch_op
@@ -160,7 +161,8 @@ def _attention(
             weights = p.mul(weights, p.div(kept, full_like(kept, rescale)))
         return [like(product(weights, wide(v)), q)]
 
-    return remat(attend, operands)[0]
+    on_host = None if enable_gqa or keep is not None else Attention(factor, is_causal, mask is not None)
+    return remat(attend, operands, on_host=on_host)[0]
 
 
 @overridable
