@@ -11,6 +11,7 @@ A rule may say what it is at given avals: rule.specialised(*avals, **params) -> 
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -169,7 +170,9 @@ class Reference:
         functions = [step.run for step in steps]
         if len(functions) <= WRITTEN_OUT:
             forms = tuple([step.form for step in steps])
-            self.run = _written(self.n_inputs, len(env), forms, tuple(self.outputs))(functions, self.rest)
+            code, constants = _written(self.n_inputs, len(env), forms, tuple(self.outputs))
+            given = *functions, *[self.rest[i - self.n_inputs] for i in constants]
+            self.run = types.FunctionType(code, _NAMES, "run", given)
             self.steps = []
         else:
             self.run = functools.partial(_loop, self)
@@ -193,12 +196,15 @@ def _loop(program: Reference, *arrays: np.ndarray) -> list[np.ndarray]:
 
 
 @functools.lru_cache(1024)
-def _written(n_inputs: int, n_places: int, forms: tuple[Form, ...], outputs: tuple[int, ...]) -> Function:
-    """Steps of these forms as a function of Python, made by (functions of the steps, constants).
+def _written(
+    n_inputs: int, n_places: int, forms: tuple[Form, ...], outputs: tuple[int, ...]
+) -> tuple[types.CodeType, list[int]]:
+    """Steps of these forms as the code of a function of Python, whose last arguments are always the same: the functions
+    of the steps, and the constants in these places.
 
     Few graphs differ in form, so that hardly anything is compiled here (0.1 ms). For x / 255:
 
-        def run(x0, x1):
+        def run(x0, f0, f1, x1):
             x2 = f0(x1)
             x3 = f1(x0, x2)
             return [x3 if x3.__class__ is ndarray else asarray(x3)]
@@ -213,18 +219,14 @@ def _written(n_inputs: int, n_places: int, forms: tuple[Form, ...], outputs: tup
     computed = {i for _, outs, *_ in forms for i in outs}
     constants = [i for i in range(n_inputs, n_places) if i not in computed]
     results = [f"x{i} if x{i}.__class__ is ndarray else asarray(x{i})" for i in outputs]
-    lines = [
-        "def make(functions, rest):",
-        *[f"    f{k} = functions[{k}]" for k in range(len(forms))],
-        *[f"    x{i} = rest[{i - n_inputs}]" for i in constants],
-        f"    def run({', '.join(inputs)}):",
-        *[f"        {step}" for step in steps],
-        f"        return [{', '.join(results)}]",
-        "    return run",
-    ]
-    namespace: dict[str, Any] = {"ndarray": np.ndarray, "asarray": np.asarray}
-    exec("\n".join(lines), namespace)
-    return namespace["make"]
+    arguments = [*inputs, *[f"f{k}" for k in range(len(forms))], *[f"x{i}" for i in constants]]
+    lines = [f"def run({', '.join(arguments)}):", *steps, f"return [{', '.join(results)}]"]
+    namespace: dict[str, Any] = {}
+    exec("\n    ".join(lines), namespace)
+    return namespace["run"].__code__, constants
+
+
+_NAMES = {"ndarray": np.ndarray, "asarray": np.asarray}
 
 
 def way_of(node: Node) -> Way | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,25 +79,51 @@ def _sizes(shape: Ints, dims: list[int]) -> tuple[int, int, int]:
 def _by_pieces(dtype: np.dtype, kept: Ints, sizes: tuple[int, int, int, int], otherwise: Function) -> Function:
     outer, pieces, piece, inner = sizes
     stacks = outer * pieces
-    rows = (stacks, piece) if inner == 1 else (piece, inner) if stacks == 1 else (stacks, piece, inner)
-    ones = np.ones(piece if stacks == 1 or inner == 1 else (1, piece), dtype)
-    few = inner == 1 and 1 < pieces <= LONG  # to add them up: 2 us for 1,024 x 4 by a product, 13 by NumPy's add
-    more, add_up = np.ones(pieces if few else 0, dtype), matmul_for(outer, 1, pieces)
-    matmul = matmul_for(stacks, 1, piece) if inner == 1 else matmul_for(1, inner, piece)
-    wide = dt.float64 if inner > 1 else dtype  # NumPy adds pairwise along the last axis only
-    short = (piece if inner == 1 else inner) <= SHORT
+    along = inner == 1
+    few = along and 1 < pieces <= LONG  # to add them up: 2 us for 1,024 x 4 by a product, 13 by NumPy's add
+    return _Pieces(
+        kept,
+        (stacks, piece) if along else (piece, inner) if stacks == 1 else (stacks, piece, inner),
+        (outer, pieces) if along else (outer, pieces, inner),
+        along,
+        matmul_for(stacks, 1, piece) if along else matmul_for(1, inner, piece),
+        np.ones(piece if stacks == 1 or along else (1, piece), dtype),
+        matmul_for(outer, 1, pieces) if few else None,
+        np.ones(pieces if few else 0, dtype),
+        dtype,
+        dtype if along else dt.float64,  # NumPy adds pairwise along the last axis only
+        (piece if along else inner) <= SHORT,
+        otherwise,
+    )
 
-    def run(array: np.ndarray) -> np.ndarray:
+
+class _Pieces(NamedTuple):
+    """Sums as products with ones, a piece of each at a time; called with an array."""
+
+    kept: Ints
+    rows: Ints
+    sums: Ints
+    along: bool
+    matmul: Function
+    ones: np.ndarray
+    add_up: Function | None
+    more: np.ndarray
+    dtype: np.dtype
+    wide: np.dtype
+    short: bool
+    otherwise: Function
+
+    def __call__(self, array: np.ndarray) -> np.ndarray:
+        """The sums."""
+        kept, rows, sums, along, matmul, ones, add_up, more, dtype, wide, short, otherwise = self
         if not array.flags.c_contiguous:
             if not short or not _in_order(array):
                 return otherwise(array)
             array = np.ascontiguousarray(array)
         part = array.reshape(rows)
-        out = matmul(part, ones) if inner == 1 else matmul(ones, part)
-        if few:
-            out = add_up(out.reshape(outer, pieces), more)
-        elif pieces > 1:
-            out = np.add.reduce(out.reshape(outer, pieces, inner), axis=1, dtype=wide).astype(dtype, copy=False)
+        out = matmul(part, ones) if along else matmul(ones, part)
+        if add_up is not None:
+            out = add_up(out.reshape(sums), more)
+        elif sums[1] > 1:
+            out = np.add.reduce(out.reshape(sums), axis=1, dtype=wide).astype(dtype, copy=False)
         return out.reshape(kept)
-
-    return run
