@@ -152,13 +152,16 @@ def _graphs_in(value: Any) -> tuple[Graph, ...]:
 
 def subgraphs(node: Node) -> tuple[Graph, ...]:
     """The graphs among a node's parameters, and in tuples of them."""
-    found: list[Graph] = []
+    found: tuple[Graph, ...] = ()
     for value in node.params.values():
-        if value.__class__ is Graph:
-            found.append(value)
+        kind = value.__class__
+        if kind is Graph:
+            found += (value,)
+        elif kind is tuple and (not value or value[0].__class__ is int):
+            continue  # sizes, dimensions
         elif isinstance(value, tuple):
-            found += [x for x in value if x.__class__ is Graph]
-    return tuple(found)
+            found += tuple([x for x in value if x.__class__ is Graph])
+    return found
 
 
 def _slots_in_order(graph: Graph) -> Iterable[int]:
@@ -215,7 +218,10 @@ def dce(graph: Graph, keep: Sequence[bool] | None = None) -> Graph:
 
 def has_effect(node: Node) -> bool:
     """Whether a node, or one inside its graphs, must run though nobody uses its result."""
-    return node.primitive.effect or any(map(graph_has_effect, subgraphs(node)))
+    if node.primitive.effect:
+        return True
+    inside = subgraphs(node)
+    return bool(inside) and any(map(graph_has_effect, inside))
 
 
 def graph_has_effect(graph: Graph) -> bool:
@@ -251,6 +257,8 @@ def cse(graph: Graph) -> Graph:
 
 def inlined(graph: Graph, inner: Callable[[Node], Graph | None]) -> Graph:
     """With the nodes of inner(node), a graph of the same inputs and outputs, in place of the node."""
+    if not any([inner(node) is not None for node in graph.nodes]):
+        return graph
     avals, nodes = list(graph.avals), []
 
     def copy(graph: Graph, slots: dict[int, int]) -> None:
