@@ -101,6 +101,11 @@ def conform(array: np.ndarray, aval: Aval) -> np.ndarray:
     return array if array.dtype == aval.dtype else array.astype(aval.dtype)
 
 
+def _conforms(array: Any, aval: Aval) -> bool:
+    """Whether there is nothing to convert."""
+    return array.__class__ is np.ndarray and array.shape == aval.shape and array.dtype == aval.dtype
+
+
 # Places of operands, of results, whether there are several, and what is given up.
 Form: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], bool, tuple[int, ...]]
 
@@ -122,7 +127,7 @@ class Step:
         """Run, and compare with the avals. Where a dtype differs, it is converted from now on."""
         outs = self.run(*[env[i] for i in self.args])
         outs = tuple(outs) if self.multiple else (outs,)
-        if not self.thin:
+        if not self.thin and not all([_conforms(o, a) for o, a in zip(outs, self.avals, strict=True)]):
             right = [conform(o, a) for o, a in zip(outs, self.avals, strict=True)]
             if any(np.asarray(o).dtype != a.dtype for o, a in zip(outs, self.avals)):
                 self.run = _converting(self.run, self.avals, self.multiple)

@@ -22,10 +22,11 @@ from ..engine import workers
 
 FEW, SHORT = 1 << 12, 8  # scores, queries of a head: node by node it takes less
 SCORES = 1 << 17  # of a piece
+ROWS, BLOCKS = 64, 4  # under a causal mask: queries that are computed at once, at least, and how often a head is cut
 ALONE = 1 << 16  # scores that one thread has computed before another begins
-# No e^s of a score of at most this overflows, nor do all of a row vanish: the largest need not be looked for, which is
-# a quarter of the time.
-BOUNDED = {dt.float32: 60.0, dt.float64: 300.0}
+# No e^s of a score of at most this overflows, nor do all of a row vanish or what they are multiplied with: the largest
+# need not be looked for, which is a quarter of the time.
+BOUNDED = {dt.float32: 30.0, dt.float64: 300.0}
 # Microseconds: NumPy's calls, a score of a result and of gradients without products, a multiplication.
 CALLS, RESULT, GRADIENTS, MULTIPLICATION = 15.0, 1e-3, 1.5e-3, 2e-5
 
@@ -63,13 +64,16 @@ class Attention(NamedTuple):
 
 
 class _Heads:
-    """Computes some heads after the other, for arrays of certain shapes."""
+    """Computes some heads after the other, some queries of theirs at a time, for arrays of certain shapes."""
 
     def __init__(self, what: Attention, query: Aval, key: Aval, results: Sequence[Aval]) -> None:
         self.what, self.results = what, results
         self.lead, self.n, self.m = query.shape[:-2], query.shape[-2], key.shape[-2]
         self.heads, self.bounded = math.prod(self.lead), BOUNDED[query.dtype]
-        self.each = max(1, min(SCORES // (self.n * self.m), self.heads))
+        few = -(-self.n * self.m // SCORES)
+        few = max(few, min(self.n // ROWS, BLOCKS)) if what.is_causal else few
+        self.rows = -(-self.n // few)
+        self.each = max(1, min(SCORES // (self.rows * self.m), self.heads))
         if self.heads * self.n * self.m >= ALONE:
             self.each = min(self.each, -(-self.heads // workers.threads_wanted()))
 
@@ -77,46 +81,69 @@ class _Heads:
         """The results."""
         query, key, value, *rest = operands
         mask = np.broadcast_to(rest[0], (*self.lead, self.n, self.m)) if self.what.masked else None
-        wanted = self.what.wanted
         outs = [np.empty(a.shape, a.dtype) for a in self.results]
-        arrays = [self._stacked(x) for x in (query, key, value)]
-        if wanted is not None:
+        targets, arrays = map(self._stacked, outs), [self._stacked(x) for x in (query, key, value)]
+        heads = [slice(i, min(i + self.each, self.heads)) for i in range(0, self.heads, self.each)]
+        if self.what.wanted is None:
+            (out,) = targets
+            pieces = [(of, first) for of in heads for first in range(0, self.n, self.rows)]
+
+            def piece(i: int) -> None:
+                of, first = pieces[i]
+                self._attend([x[of] for x in arrays], mask, of, first, out[of])
+
+            workers.compute(piece, len(pieces))
+        else:
             arrays.append(self._stacked(rest[-1]))
-        targets = list(map(self._stacked, outs))
+            into = dict(zip([i for i, w in enumerate(self.what.wanted) if w], targets))
 
-        def piece(i: int) -> None:
-            part = slice(i * self.each, (i + 1) * self.each)
-            of_mask = None if mask is None else self._of_mask(mask, part)
-            taken, into = [x[part] for x in arrays], [x[part] for x in targets]
-            if wanted is None:
-                self._attend(taken, of_mask, into[0])
-            else:
-                self._differentiate(taken, of_mask, dict(zip([i for i, w in enumerate(wanted) if w], into)))
+            def gradients(i: int) -> None:
+                of = heads[i]
+                self._differentiate([x[of] for x in arrays], mask, of, {k: x[of] for k, x in into.items()})
 
-        workers.compute(piece, -(-self.heads // self.each))
+            workers.compute(gradients, len(heads))
         return outs
 
     def _stacked(self, x: np.ndarray) -> np.ndarray:
         return x.reshape(self.heads, *x.shape[-2:])
 
-    def _of_mask(self, mask: np.ndarray, part: slice) -> np.ndarray:
-        """The mask of some heads; where it is the same for all, once."""
-        if not any(mask.strides[:-2]):
-            return mask[(0,) * len(self.lead)]
-        return mask[np.unravel_index(np.arange(*part.indices(self.heads)), self.lead)]
+    def _seen(self, first: int) -> tuple[slice, int]:
+        """The queries from one on that are computed at once, and how many keys they see."""
+        end = min(first + self.rows, self.n)
+        return slice(first, end), min(end, self.m) if self.what.is_causal else self.m
 
-    def _weights(self, query: np.ndarray, key: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Weights that are not divided by their sums yet, and the sums."""
+    def _of_mask(self, mask: np.ndarray | None, heads: slice, rows: slice, seen: int) -> np.ndarray | None:
+        """The mask of some heads and queries; where it is the same for all heads, once."""
+        if mask is None:
+            return None
+        part = mask[..., rows, :seen]
+        if not any(mask.strides[:-2]):
+            return part[(0,) * len(self.lead)]
+        return part[np.unravel_index(np.arange(*heads.indices(self.heads)), self.lead)]
+
+    def _weights(
+        self, query: np.ndarray, key: np.ndarray, mask: np.ndarray | None, first: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of queries from the `first` on that are not divided by their sums yet, and the sums."""
         s = np.matmul(query, key.swapaxes(1, 2))
+        later = s[:, :, first:] if self.what.is_causal and first < s.shape[2] else s[:, :, :0]
         if self._are_bounded(query, key, mask):
             np.exp(s, out=s)
             if mask is not None:
                 np.multiply(s, mask, out=s)
-            if self.what.is_causal:
-                np.multiply(s, _until_itself(self.n, self.m, s.dtype), out=s)
+            np.multiply(later, _until_itself(*later.shape[1:], s.dtype), out=later)
         else:
-            self._exponentiate(s, mask)
-        sums = np.matmul(s, np.ones((self.m, 1), s.dtype))
+            if mask is not None and mask.dtype == np.bool_:
+                np.copyto(s, -math.inf, where=~mask)
+            elif mask is not None:
+                s += mask
+            np.copyto(later, -math.inf, where=_until_itself(*later.shape[1:], s.dtype) == 0)
+            top = s.max(axis=2, keepdims=True)
+            if mask is not None:
+                top[top == -math.inf] = 0
+            s -= top
+            np.exp(s, out=s)
+        sums = np.matmul(s, np.ones((s.shape[2], 1), s.dtype))
         if mask is not None:
             sums[sums == 0] = 1
         return s, sums
@@ -127,54 +154,54 @@ class _Heads:
             return False
         return bool(np.vecdot(query, query).max() * np.vecdot(key, key).max() <= self.bounded**2)
 
-    def _exponentiate(self, s: np.ndarray, mask: np.ndarray | None) -> None:
-        """e^(score - the row's largest), in place."""
-        if mask is not None and mask.dtype == np.bool_:
-            np.copyto(s, -math.inf, where=~mask)
-        elif mask is not None:
-            s += mask
-        if self.what.is_causal:
-            np.copyto(s, -math.inf, where=_until_itself(self.n, self.m, s.dtype) == 0)
-        top = s.max(axis=2, keepdims=True)
-        if mask is not None:
-            top[top == -math.inf] = 0
-        s -= top
-        np.exp(s, out=s)
-
-    def _attend(self, operands: list[np.ndarray], mask: np.ndarray | None, out: np.ndarray) -> None:
+    def _attend(
+        self, operands: list[np.ndarray], mask: np.ndarray | None, heads: slice, first: int, out: np.ndarray
+    ) -> None:
         query, key, value = operands
-        s, sums = self._weights(query * query.dtype.type(self.what.factor), key, mask)
-        np.matmul(s, value, out=out)
-        out /= sums
+        rows, seen = self._seen(first)
+        scaled = query[:, rows] * query.dtype.type(self.what.factor)
+        s, sums = self._weights(scaled, key[:, :seen], self._of_mask(mask, heads, rows, seen), first)
+        np.matmul(s, value[:, :seen], out=out[:, rows])
+        out[:, rows] /= sums
 
-    def _differentiate(self, operands: list[np.ndarray], mask: np.ndarray | None, outs: dict[int, np.ndarray]) -> None:
+    def _differentiate(
+        self, operands: list[np.ndarray], mask: np.ndarray | None, heads: slice, outs: dict[int, np.ndarray]
+    ) -> None:
         """Of weights p = s / sums: by the values p^T g, by the scores p (g value^T - the row's sum of p g value^T)."""
         query, key, value, cotangent = operands
         by_query, by_key, by_value = map(outs.get, range(3))
         factor = query.dtype.type(self.what.factor)
-        scaled = query * factor
-        s, sums = self._weights(scaled, key, mask)
-        if by_value is not None:
-            np.matmul(s.swapaxes(1, 2), cotangent / sums, out=by_value)
-        if by_query is None and by_key is None:
-            return
-        d = np.matmul(cotangent, value.swapaxes(1, 2))
-        d -= np.vecdot(d, s)[:, :, None] / sums
-        d *= s
-        if by_query is not None:
-            np.matmul(d, key, out=by_query)
-            by_query *= factor / sums
-        if by_key is not None:
-            np.matmul(d.swapaxes(1, 2), scaled / sums, out=by_key)
+        for first in range(0, self.n, self.rows):
+            rows, seen = self._seen(first)
+            k, v, g, scaled = key[:, :seen], value[:, :seen], cotangent[:, rows], query[:, rows] * factor
+            s, sums = self._weights(scaled, k, self._of_mask(mask, heads, rows, seen), first)
+            if by_value is not None:
+                _add(s.swapaxes(1, 2), g / sums, by_value, first)
+            if by_query is None and by_key is None:
+                continue
+            d = np.matmul(g, v.swapaxes(1, 2))
+            d -= np.vecdot(d, s)[:, :, None] / sums
+            d *= s
+            if by_query is not None:
+                np.matmul(d, k, out=by_query[:, rows])
+                by_query[:, rows] *= factor / sums
+            if by_key is not None:
+                _add(d.swapaxes(1, 2), scaled / sums, by_key, first)
+
+
+def _add(x: np.ndarray, y: np.ndarray, out: np.ndarray, first: int) -> None:
+    """Add x @ y to the beginning of what has been added up before `first`."""
+    seen = x.shape[1]
+    if first:
+        out[:, :seen] += np.matmul(x, y)
+    else:
+        np.matmul(x, y, out=out[:, :seen])
+        out[:, seen:] = 0
 
 
 def _until_itself(n: int, m: int, dtype: np.dtype) -> np.ndarray:
     """1 where a key is not after the query, 0 elsewhere; not to be written to."""
-    size = 1 << (max(n, m) - 1).bit_length()
-    return (_triangle(size, dtype) if size <= LARGEST else np.tri(n, m, dtype=dtype))[:n, :m]
-
-
-LARGEST = 1 << 10
+    return _triangle(1 << (max(n, m, 1) - 1).bit_length(), dtype)[:n, :m]
 
 
 @functools.lru_cache(maxsize=8)

@@ -195,3 +195,13 @@ def test_what_it_is_not_for():
     assert way(heads, (1, 100, 8), heads) is None
     assert way(heads, heads, heads, dtype="float16") is None
     assert way((2, 100, 0), (2, 100, 0), heads) is None
+
+
+def test_small_gradients_of_small_weights():
+    """Weights that are not divided by their sums must not vanish where cotangents are small."""
+    q, k, v, g = operands("many heads")
+    q[...], k[...] = 3.2, 0.05 * k - 3.2  # all scores are low: about -25
+    g *= 1e-20
+    wanted = expected(*[x.astype(np.float64) for x in (q, k, v, g)], None, False, 0.15)
+    for a, b in zip(found(q, k, v, g, scale=0.15), wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3 * np.abs(b).max())
