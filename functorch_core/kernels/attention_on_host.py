@@ -131,13 +131,13 @@ class _Heads:
             np.exp(s, out=s)
             if mask is not None:
                 np.multiply(s, mask, out=s)
-            np.multiply(later, _until_itself(*later.shape[1:], s.dtype), out=later)
+            np.multiply(later, _until_itself(later), out=later)
         else:
             if mask is not None and mask.dtype == np.bool_:
                 np.copyto(s, -math.inf, where=~mask)
             elif mask is not None:
                 s += mask
-            np.copyto(later, -math.inf, where=_until_itself(*later.shape[1:], s.dtype) == 0)
+            np.copyto(later, -math.inf, where=_until_itself(later) == 0)
             top = s.max(axis=2, keepdims=True)
             if mask is not None:
                 top[top == -math.inf] = 0
@@ -199,9 +199,10 @@ def _add(x: np.ndarray, y: np.ndarray, out: np.ndarray, first: int) -> None:
         out[:, seen:] = 0
 
 
-def _until_itself(n: int, m: int, dtype: np.dtype) -> np.ndarray:
-    """1 where a key is not after the query, 0 elsewhere; not to be written to."""
-    return _triangle(1 << (max(n, m, 1) - 1).bit_length(), dtype)[:n, :m]
+def _until_itself(scores: np.ndarray) -> np.ndarray:
+    """1 where a key is not after the query, 0 elsewhere, if the first ones are the same; not to be written to."""
+    _, n, m = scores.shape
+    return _triangle(1 << (max(n, m, 1) - 1).bit_length(), scores.dtype)[:n, :m]
 
 
 @functools.lru_cache(maxsize=8)

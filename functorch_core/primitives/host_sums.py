@@ -81,7 +81,7 @@ def _by_pieces(dtype: np.dtype, kept: Ints, sizes: tuple[int, int, int, int], ot
     stacks = outer * pieces
     along = inner == 1
     few = along and 1 < pieces <= LONG  # to add them up: 2 us for 1,024 x 4 by a product, 13 by NumPy's add
-    return _Pieces(
+    return _Pieces(  # type: ignore[return-value]  # a tuple that can be called
         kept,
         (stacks, piece) if along else (piece, inner) if stacks == 1 else (stacks, piece, inner),
         (outer, pieces) if along else (outer, pieces, inner),
