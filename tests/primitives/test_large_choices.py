@@ -1,0 +1,89 @@
+"""Choices and bounds of many numbers, which the host takes other ways for: what NumPy's plain functions give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import functorch_core as fc
+from functorch_core import torch
+from functorch_core.core.primitive import registry
+from functorch_core.primitives.comparison import LARGE, _select_bits
+
+SHAPES = ((2 * LARGE,), (160, 300))
+EDGES = (np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 6.0, -3.0, 3.0)
+
+
+def numbers(shape, dtype=np.float32):
+    x = (np.random.default_rng(0).standard_normal(shape) * 4).astype(dtype)
+    if dtype is not np.int32:
+        x.reshape(-1)[: len(EDGES)] = EDGES
+    return x
+
+
+def same_bits(a, b):
+    np.testing.assert_array_equal(a.view(np.uint32), b.view(np.uint32))
+
+
+@pytest.mark.parametrize("other", [0.0, -0.0, 2.5, np.nan, "array"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_choices(shape, other):
+    x = numbers(shape)
+    mask = np.random.default_rng(1).random(shape) > 0.5
+    other = x[::-1].copy() if other == "array" else np.array(other, np.float32)
+    for pred in (mask, np.broadcast_to(mask[..., :1], shape), np.broadcast_to(mask[:1], shape)):
+        same_bits(_select_bits(pred, x, other), np.where(pred, x, other))
+        same_bits(_select_bits(pred, other, x), np.where(pred, other, x))
+    across = np.ascontiguousarray(x.T).T
+    same_bits(_select_bits(mask, across, other), np.where(mask, across, other))
+
+
+def test_choices_of_integers():
+    x = np.random.default_rng(0).integers(-9, 9, 2 * LARGE).astype(np.int32)
+    mask = x % 3 == 0
+    np.testing.assert_array_equal(_select_bits(mask, x, np.array(0, np.int32)), np.where(mask, x, 0))
+    np.testing.assert_array_equal(_select_bits(mask, np.array(0, np.int32), x), np.where(mask, 0, x))
+
+
+FINITE = ((-1, 2), (2, -1))
+BOUNDS = (*FINITE, (0, np.inf), (np.nan, 1), (-1, np.nan), (-np.inf, 0.5))
+
+
+@pytest.mark.parametrize(
+    "dtype, bounds", [*((np.int32, b) for b in FINITE), *((d, b) for d in (np.float32, np.float64) for b in BOUNDS)]
+)
+def test_clamp(dtype, bounds):
+    x = numbers(5000, dtype)
+    low, high = (np.array(b, dtype) for b in bounds)
+    wanted = np.minimum(np.maximum(x, low), high)
+    np.testing.assert_array_equal(registry["clamp"].reference(low, x, high), wanted)
+    many = np.full(x.shape, low, dtype), x, np.full(x.shape, high, dtype)
+    np.testing.assert_array_equal(registry["clamp"].reference(*many), wanted)
+
+
+ACTIVATIONS = {
+    "relu": lambda x: np.where(np.isnan(x), x, np.maximum(x, 0)),
+    "relu6": lambda x: np.clip(x, 0, 6),
+    "hardtanh": lambda x: np.clip(x, -1, 1),
+    "hardsigmoid": lambda x: np.clip(x + 3, 0, 6) / 6,
+    "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_of_many_numbers(name, dtype):
+    x = numbers((50, 100), dtype)
+    function = getattr(torch.nn.functional, name)
+    with np.errstate(invalid="ignore"):
+        wanted = ACTIVATIONS[name](x)
+    found = {}
+    for tier in ("reference", "fused"):
+        with fc.engine.forced_tier(tier):
+            leaf = torch.tensor(x, requires_grad=True)
+            out = function(leaf)
+            out.sum().backward()
+            found[tier] = leaf.grad.numpy()
+            np.testing.assert_allclose(out.detach().numpy(), wanted, rtol=1e-6, atol=1e-7)
+            np.testing.assert_allclose(function(torch.tensor(x.T)).numpy(), wanted.T, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(*found.values(), rtol=1e-6, atol=1e-6)
