@@ -5,13 +5,29 @@ from __future__ import annotations
 import functools
 import math
 
+from . import on_host
 from .values import Derived, aval_of, derived, full_like, like, p, stop_gradient, wide
 
 
-@derived(lambda t, x, out: p.select(p.le(out, 0), p.zeros(aval_of(t)), t))
+@derived(lambda t, x, out: p.select(p.le(out, 0), p.zeros(aval_of(t)), t), on_host=on_host.clipped(0, math.inf))
 def rectified(x):
     """max(x, 0); NaN stays. The derivative, 0 at 0, reads the output: no need to keep x."""
     return p.select(p.le(x, 0), p.zeros(aval_of(x)), x)
+
+
+@functools.cache
+def between(low: float, high: float) -> Derived:
+    """x clipped to [low, high]; NaN stays. The derivative at the bounds is 0, at NaN 1."""
+
+    def value(x):
+        above = p.select(p.le(x, full_like(x, low)), full_like(x, low), x)
+        return p.select(p.ge(x, full_like(x, high)), full_like(x, high), above)
+
+    def tangent(t, x, out):
+        outside = p.or_(p.le(x, full_like(x, low)), p.ge(x, full_like(x, high)))
+        return p.select(outside, p.zeros(aval_of(t)), t)
+
+    return Derived(value, tangent, on_host=on_host.clipped(low, high))
 
 
 @functools.cache
@@ -95,14 +111,20 @@ def _within_3(x, inside, low, high):
     return p.select(p.le(x, -3.0), low, p.select(p.lt(x, 3.0), inside, high))
 
 
-@derived(lambda t, x, out: _within_3(x, p.div(t, 6.0), p.zeros(aval_of(t)), p.zeros(aval_of(t))))
+@derived(
+    lambda t, x, out: _within_3(x, p.div(t, 6.0), p.zeros(aval_of(t)), p.zeros(aval_of(t))),
+    on_host=on_host.hard_sigmoid(times_itself=False),
+)
 def hard_sigmoid(x):
     """min(max(x + 3, 0), 6) / 6."""
     inner = p.div(p.add(x, 3.0), full_like(x, 6.0))
     return p.select(p.le(x, -3.0), full_like(x, 0), p.select(p.ge(x, 3.0), full_like(x, 1.0), inner))
 
 
-@derived(lambda t, x, out: p.mul(t, _within_3(x, p.add(p.div(x, 3.0), 0.5), p.zeros(aval_of(t)), full_like(t, 1))))
+@derived(
+    lambda t, x, out: p.mul(t, _within_3(x, p.add(p.div(x, 3.0), 0.5), p.zeros(aval_of(t)), full_like(t, 1))),
+    on_host=on_host.hard_sigmoid(times_itself=True),
+)
 def hard_silu(x):
     """x * hard_sigmoid(x)."""
     inner = p.div(p.mul(x, p.add(x, 3.0)), full_like(x, 6.0))

@@ -135,9 +135,9 @@ class Derived:
         return [out], [functools.reduce(p.add, found)]
 
 
-def derived(*tangents: Callable):
+def derived(*tangents: Callable, on_host: Callable | None = None):
     """Decorator: a function of values with the given tangent rules, which add up."""
-    return lambda fun: Derived(fun, *tangents)
+    return lambda fun: Derived(fun, *tangents, on_host=on_host)
 
 
 def tied(value, x):

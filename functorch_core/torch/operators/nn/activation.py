@@ -79,11 +79,9 @@ def _hardtanh(input: Tensor, min_val=-1.0, max_val=1.0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     for bound in (min_val, max_val):
         check_held(aval_of(input).dtype, bound)
-    low, high = full_like(input, min_val), full_like(input, max_val)
     if min_val != min_val or max_val != max_val:
         return p.add(input, math.nan)
-    x = p.select(p.le(input, low), low, input)
-    return p.select(p.ge(input, high), high, x)
+    return act.between(min_val, max_val)(input)
 
 
 @overridable
