@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core import workers
 from ..core.aval import Aval
 from ..core.primitive import Way
-from ..engine import workers
 
 FEW, SHORT = 1 << 12, 8  # scores, queries of a head: node by node it takes less
 SCORES = 1 << 17  # of a piece

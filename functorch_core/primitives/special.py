@@ -92,7 +92,7 @@ def _gaussian(x: Value, scale: float) -> Value:
 # erf(x) / x, the quotient of two polynomials in x^2 for |x| up to ERF_END, off by 2e-9 of itself (a fit with the
 # weights of its errors, iterated); beyond, erf is 1 in float32. 153,600 numbers take 0.5 ms, scipy's function of
 # float64 1.4 to 2.7; results are at most 0.53 units in the last place of float32 from it.
-ERF_END, ERF_MANY, ERF_PIECE = 3.92, 1 << 14, 1 << 14
+ERF_END, ERF_MANY, ERF_PIECE = 3.92, 1 << 14, 1 << 15
 ERF_ABOVE = (
     1.12837916914, 0.185136185234, 0.0542440066138, 0.00383864653022, 0.000376755454166, 4.60912018519e-06,
     -1.27992779817e-08,

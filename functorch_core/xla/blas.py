@@ -154,7 +154,13 @@ def before_a_program(shapes: Iterable[Sequence[int]]) -> None:
 
 def threads_wanted() -> int:
     """How many threads the user wants computations to take: what was asked for, OMP_NUM_THREADS, or all cores."""
-    return int(_asked.get("threads") or threads.threads_wanted() or len(os.sched_getaffinity(0)))
+    return _asked.get("threads") or threads.threads_wanted() or _cores()
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextlib.contextmanager

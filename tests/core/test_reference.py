@@ -111,3 +111,27 @@ def test_what_is_written_over_is_needed_no_more(seed, monkeypatch):
         for a, b in zip(reference(arrays), plain, strict=True):
             np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(arrays, before)
+
+
+@pytest.mark.parametrize("shape", [(1 << 21,), (3, 1 << 20), (2, 700_001, 2)])
+def test_arithmetic_on_many_numbers_is_divided(shape):
+    """The same bits as by one thread: of arrays, of a number and an array, of arrays that lie across or repeat."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape, dtype=np.float32)
+    across = np.ascontiguousarray(x.T).T
+    number = np.array(0.5, np.float32)
+
+    def run(x, y, number):
+        spread = p.broadcast_in_dim(number, shape=shape, dims=())
+        return p.add(p.mul(x, spread), p.exp(p.min(y, spread))), p.gt(x, y)
+
+    def wanted(x, y):
+        return x * number + np.exp(np.minimum(y, number)), x > y
+
+    reference = Reference(graph_of(run, [x, x, number]))
+    repeated = np.broadcast_to(x[..., :1], shape)
+    for a, b in ((x, x[::-1].copy()), (x, across), (across, across), (repeated, x)):
+        for _ in range(2):
+            found = reference([a, b, number])
+            for one, other in zip(found, wanted(a, b), strict=True):
+                np.testing.assert_array_equal(one, other)

@@ -18,8 +18,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..core.quiet import quiet
 from ..xla import blas
+from .quiet import quiet
 
 MOST = 4  # threads: what each does with the lock held the others wait for
 

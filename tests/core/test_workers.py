@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from functorch_core.engine import workers
+from functorch_core.core import workers
 
 from ..xla.programs import run_python
 
@@ -67,7 +67,7 @@ def test_in_a_forked_child():
     out = run_python(
         """
 import os
-from functorch_core.engine import workers
+from functorch_core.core import workers
 workers.compute(lambda i: None, 4)
 child = os.fork()
 if not child:
@@ -85,7 +85,7 @@ def test_an_interrupt_ends_the_wait():
     out = run_python(
         """
 import signal, threading, time
-from functorch_core.engine import workers
+from functorch_core.core import workers
 def piece(i):
     if threading.current_thread() is not threading.main_thread():
         time.sleep(1.0)
