@@ -16,6 +16,19 @@ def rectified(x):
 
 
 @functools.cache
+def leaky(slope: float) -> Derived:
+    """x where it is positive, slope * x elsewhere, at 0, too."""
+
+    def value(x):
+        return p.select(p.gt(x, 0), x, p.mul(x, full_like(x, slope)))
+
+    def tangent(t, x, out):
+        return p.select(p.gt(x, 0), t, p.mul(t, full_like(t, slope)))
+
+    return Derived(value, tangent, on_host=on_host.greater_of_scaled(slope) if 0 < slope <= 1 else None)
+
+
+@functools.cache
 def between(low: float, high: float) -> Derived:
     """x clipped to [low, high]; NaN stays. The derivative at the bounds is 0, at NaN 1."""
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.aval import Aval
 from ..core.primitive import Way
-from ..core.reference import contiguous
+from ..core.reference import DIVIDED, contiguous, in_pieces
 from ..core.types import Ints
 from ..xla import onednn_forward
 from ..xla.onednn import is_available
@@ -84,12 +84,31 @@ def _is_clipped(x: Aval) -> bool:
 
 
 def clipped(low: float, high: float) -> Callable[[Aval], Way | None]:
-    """For x between bounds by np.clip: 262,144 numbers in 21 us for 110 by a choice, 200 by two, 79 by np.maximum."""
+    """For x between bounds by np.clip: 262,144 numbers in 21 us for 110 by a choice, 200 by two, 79 by np.maximum. A
+    million take a program 0.09 ms, this 0.11."""
+
+    def clip(x: np.ndarray) -> np.ndarray:
+        return x.clip(low, high)
 
     def on_host(x: Aval) -> Way | None:
-        if not _is_clipped(x):
+        if x.dtype not in (dt.float32, dt.float64) or x.size < CLIPPED.start:
             return None
-        return Way(lambda array: [array.clip(low, high)], 1.0 + 1e-4 * x.size)
+        if x.size < DIVIDED:
+            return Way(lambda array: [clip(array)], 1.0 + 1e-4 * x.size)
+        return Way(lambda array: [in_pieces(clip, 1, x, array)], 1e-4 * x.size)
+
+    return on_host
+
+
+def greater_of_scaled(factor: float) -> Callable[[Aval], Way | None]:
+    """For max(x, factor * x): 262,144 numbers in 45 us for 135 by a choice."""
+
+    def compute(x: np.ndarray) -> list[np.ndarray]:
+        out = x * x.dtype.type(factor)
+        return [np.maximum(x, out, out=out)]
+
+    def on_host(x: Aval) -> Way | None:
+        return Way(compute, 2.0 + 2e-4 * x.size) if _is_clipped(x) else None
 
     return on_host
 

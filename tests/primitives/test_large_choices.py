@@ -64,6 +64,7 @@ def test_clamp(dtype, bounds):
 ACTIVATIONS = {
     "relu": lambda x: np.where(np.isnan(x), x, np.maximum(x, 0)),
     "relu6": lambda x: np.clip(x, 0, 6),
+    "leaky_relu": lambda x: np.where(x > 0, x, x * x.dtype.type(0.01)),
     "hardtanh": lambda x: np.clip(x, -1, 1),
     "hardsigmoid": lambda x: np.clip(x + 3, 0, 6) / 6,
     "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
@@ -87,3 +88,10 @@ def test_activations_of_many_numbers(name, dtype):
             np.testing.assert_allclose(out.detach().numpy(), wanted, rtol=1e-6, atol=1e-7)
             np.testing.assert_allclose(function(torch.tensor(x.T)).numpy(), wanted.T, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(*found.values(), rtol=1e-6, atol=1e-6)
+
+
+def test_bounds_of_millions():
+    x = numbers((3, 1 << 20))
+    with fc.engine.forced_tier("reference"):
+        for array in (x, x.T, x[:, ::2]):
+            np.testing.assert_array_equal(torch.relu(torch.tensor(array)).numpy(), ACTIVATIONS["relu"](array))

@@ -108,6 +108,8 @@ def relu6(input, inplace=False):
 def _leaky_relu(input: Tensor, negative_slope=0.01):
     require_floating("leaky_relu_cpu", input)
     check_held(scale_dtype(aval_of(input).dtype), negative_slope)
+    if aval_of(input).dtype in (dt.float32, dt.float64):
+        return act.leaky(float(negative_slope))(input)
     return p.select(p.gt(input, 0), input, by_number(p.mul, input, negative_slope))
 
 
