@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
@@ -176,6 +177,8 @@ def _narrow_reference(fun: np.ufunc) -> Function:
     def at(x: Aval, *, axes: Ints) -> Function | None:
         if x.dtype.kind == "V":
             return None
+        if x.dtype in (dt.float32, dt.float64) and x.size >= PLACED and axes == (x.ndim - 1,) and x.shape[-1] >= SHORT:
+            return functools.partial(_by_places, "argmax" if fun is np.maximum else "argmin")
         return by_numpy(fun, x, axes)
 
     @specialised(at)
@@ -185,6 +188,18 @@ def _narrow_reference(fun: np.ufunc) -> Function:
         return fun.reduce(x.astype(np.float32), axis=axes).astype(x.dtype)
 
     return rule
+
+
+PLACED = 1 << 11  # elements
+
+
+def _by_places(find: str, x: np.ndarray) -> np.ndarray:
+    """The extremes of rows by where they are, for which NumPy has vectors: of 1,024 x 256 numbers 22 us for 81. NaN are
+    extremes there, too."""
+    rows = x.reshape(-1, x.shape[-1])
+    places = getattr(rows, find)(1)
+    places += np.arange(0, rows.size, rows.shape[1])
+    return rows.reshape(-1).take(places).reshape(x.shape[:-1])
 
 
 def _extreme_jvp(primals: Sequence[Value], tangents: Tangents, *, axes: Ints, apply: Function) -> Jvp:
@@ -221,7 +236,7 @@ reduce_min = _extreme_reduction("reduce_min", np.minimum, "stablehlo.minimum", "
 
 
 def _loose_at(x: Aval, *, axes: Ints) -> Function | None:
-    if x.dtype == dt.float32 and x.size >= LARGE and axes == (x.ndim - 1,):
+    if x.dtype == dt.float32 and x.size >= LARGE and axes == (x.ndim - 1,) and x.shape[-1] < WIDE:
         return _loose_by_bits
     return _of_rows.specialised(x, axes=axes)  # type: ignore[attr-defined]  # it is a rule
 
@@ -236,6 +251,7 @@ def _loose_by_bits(x: np.ndarray) -> np.ndarray:
     return out
 
 
+WIDE = 64  # elements of rows whose greatest is found quicker by its place
 _of_rows = _narrow_reference(np.maximum)
 
 
