@@ -128,6 +128,10 @@ def _select_bits(pred: np.ndarray, on_true: np.ndarray, on_false: np.ndarray) ->
     """np.where branches at every element: of a million numbers where the mask is random 3.8 ms for 0.39, elsewhere 0.5
     to 0.7; for numbers or 0 0.17. (Of eight bytes each it gains only where it is random.)"""
     (own,) = _distinct(pred)
+    if own.size == 1:
+        chosen = on_true if own.item() else on_false
+        shape = np.broadcast_shapes(pred.shape, on_true.shape, on_false.shape)
+        return chosen if chosen.shape == shape else np.broadcast_to(chosen, shape)
     if _is_zero(on_false):
         return _kept_bits(np.negative(own.view(np.int8)), on_true)
     if _is_zero(on_true):

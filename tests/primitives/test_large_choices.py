@@ -7,6 +7,7 @@ import pytest
 
 import functorch_core as fc
 from functorch_core import torch
+from functorch_core.core.aval import aval
 from functorch_core.core.primitive import registry
 from functorch_core.primitives.comparison import LARGE, _select_bits
 
@@ -36,6 +37,30 @@ def test_choices(shape, other):
         same_bits(_select_bits(pred, other, x), np.where(pred, other, x))
     across = np.ascontiguousarray(x.T).T
     same_bits(_select_bits(mask, across, other), np.where(mask, across, other))
+
+
+def test_choices_by_one_answer():
+    """All of one operand, or a number for all."""
+    x = numbers(2 * LARGE)
+    for answer in (np.array(True), np.array(False), np.broadcast_to(np.array(True), x.shape)):
+        for a, b in ((x, -x), (x, np.array(2, np.float32)), (np.array(0, np.float32), x)):
+            same_bits(np.ascontiguousarray(_select_bits(answer, a, b)), np.ascontiguousarray(np.where(answer, a, b)))
+
+
+@pytest.mark.parametrize("name", ["reduce_max", "reduce_min", "reduce_max_loose"])
+@pytest.mark.parametrize("shape", [(64, 32), (40, 200), (3, 7, 300), (1, 5000), (2000, 16), (30, 1, 64)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_extremes_of_rows(name, shape, dtype):
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x[-1, ..., 3], x[0, ..., :] = np.nan, -np.inf
+    rule = registry[name].rule("reference")
+    for array in (x, np.ascontiguousarray(x.T).T, -np.abs(x)):
+        run = rule.specialised(aval(array.shape, array.dtype), axes=(array.ndim - 1,)) or rule
+        wanted = (np.min if name == "reduce_min" else np.max)(array, axis=-1)
+        found = run(array)
+        assert found.shape == wanted.shape and found.dtype == dtype
+        at = ~np.isnan(wanted) if name == "reduce_max_loose" else slice(None)
+        np.testing.assert_array_equal(found[at], wanted[at])
 
 
 def test_choices_of_integers():
