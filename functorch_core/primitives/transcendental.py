@@ -137,7 +137,12 @@ def _logistic_at(x: Aval) -> Function | None:
 
 
 def _simple_logistic(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
+    if not x.ndim:
+        return 1 / (1 + np.exp(-x))
+    out = np.negative(x)
+    np.exp(out, out)
+    out += 1
+    return np.divide(1, out, out)
 
 
 @specialised(_logistic_at)
