@@ -46,7 +46,7 @@ def contiguous(array: np.ndarray) -> np.ndarray:
     """
     if array.flags.c_contiguous:
         return array
-    if array.size < LARGE or array.ndim < 2 or array.strides[-1] in (0, array.itemsize):
+    if array.size < LARGE or array.ndim < 2 or array.strides[-1] in (0, array.itemsize, -array.itemsize):
         return np.ascontiguousarray(array)
     out = np.empty(array.shape, array.dtype)
     for i in range(0, array.shape[-1], STRIP):
