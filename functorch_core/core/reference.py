@@ -247,6 +247,16 @@ def way_of(node: Node) -> Way | None:
     return whole(node.params) if whole else None
 
 
+def by_way(way: Way | None, graph: Graph) -> Function:
+    """A node that holds a graph as a function of arrays: its way; the graph's steps where there is none, or where it
+    cannot be gone, as in a forked process."""
+
+    def by_steps(*arrays: np.ndarray) -> list[np.ndarray]:
+        return reference_of(graph)(arrays)
+
+    return by_steps if way is None else lambda *arrays: way.run(*arrays) or by_steps(*arrays)
+
+
 def plain(graph: Graph) -> Graph:
     """With what nodes compute that only derivatives make more of in their place, but where something is quicker."""
     return inlined(graph, lambda node: None if way_of(node) else computed_by(node))

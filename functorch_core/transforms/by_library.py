@@ -22,7 +22,7 @@ from ..core.aval import Aval, aval
 from ..core.graph import Graph, memoised
 from ..core.lowering import LowerContext, Operand
 from ..core.primitive import Primitive, Reason, Traits, Way
-from ..core.reference import contiguous, reference_of, specialised
+from ..core.reference import by_way, contiguous, specialised
 from ..core.trace import bind, evaluate, run, trace, trace_closed
 from ..core.types import Batcheds, Dims, Function, Jvps, Tangents, Value
 from ..xla import onednn
@@ -91,10 +91,7 @@ def _way(params: Mapping[str, Any]) -> Way | None:
 
 
 def _reference_at(*avals: Aval, graph: Graph, call: LibraryCall) -> Function:
-    way = _way({"graph": graph, "call": call})
-    if way is None:
-        return lambda *args: reference_of(graph)(args)
-    return lambda *args: way.run(*args) or reference_of(graph)(args)
+    return by_way(_way({"graph": graph, "call": call}), graph)
 
 
 @specialised(_reference_at)

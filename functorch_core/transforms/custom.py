@@ -19,7 +19,7 @@ from ..core import dtypes as dt
 from ..core.aval import Aval, aval_of
 from ..core.graph import Graph
 from ..core.primitive import Primitive, Reason, Traits, Way
-from ..core.reference import reference_of, specialised
+from ..core.reference import by_way, specialised
 from ..core.trace import bind, evaluate, run, trace, trace_closed
 from ..core.types import Batcheds, Cotangents, Dims, Function, Jvps, Tangents, Value
 from ..primitives import reduce_sum, zeros
@@ -236,10 +236,7 @@ def _way(params: Mapping[str, Any]) -> Way | None:
 
 
 def _reference_at(*avals: Aval, graph: Graph, rule: JvpRule) -> Function:
-    way = _way({"graph": graph, "rule": rule})
-    if way is None:
-        return lambda *args: reference_of(graph)(args)
-    return lambda *args: way.run(*args) or reference_of(graph)(args)
+    return by_way(_way({"graph": graph, "rule": rule}), graph)
 
 
 @specialised(_reference_at)

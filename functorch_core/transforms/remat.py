@@ -18,7 +18,7 @@ from ..core.aval import Aval
 from ..core.graph import Graph, Node, dce, memoised
 from ..core.lowering import LowerContext, Operand
 from ..core.primitive import Linear, Primitive, Way
-from ..core.reference import reference_of, specialised
+from ..core.reference import by_way, specialised
 from ..core.trace import Traced, bind, evaluate, run, trace, trace_closed
 from ..core.types import Batcheds, Cotangents, Dims, Function, Jvps, Tangents, Value
 from ..primitives.convolution import conv_p
@@ -144,8 +144,7 @@ def _way(params: Mapping[str, Any]) -> Way | None:
 
 
 def _reference_at(*avals: Aval, graph: Graph, **params: Any) -> Function:
-    way = _way({"graph": graph, **params})
-    return reference_of(graph) if way is None else lambda *arrays: way.run(*arrays)
+    return by_way(_way({"graph": graph, **params}), graph)
 
 
 # ---- wrapper -------------------------------------------------------------------------------------

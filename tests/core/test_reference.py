@@ -11,6 +11,7 @@ from functorch_core import primitives as p
 from functorch_core.core import reference as rules
 from functorch_core.core.reference import WRITTEN_OUT, Reference, contiguous
 from functorch_core.transforms.custom import stop_gradient
+from functorch_core.transforms.remat import remat
 
 from ..primitives.check import graph_of
 
@@ -65,6 +66,22 @@ def test_results_and_inputs_are_not_given_up():
         np.testing.assert_array_equal(y, np.exp(x))
         np.testing.assert_array_equal(z, np.exp(x) + x)
         np.testing.assert_array_equal(product, z * y)
+
+
+def test_what_is_computed_again_before_a_write():
+    """A node that holds a graph, in a graph that writes to its first input."""
+
+    def run(x, v):
+        (w,) = remat(lambda v: [p.sin(v)], [v])
+        return p.dynamic_update_slice(x, p.reshape(w, shape=(1, 3)), np.int64(1), np.int64(0))
+
+    x, v = np.zeros((4, 3), np.float32), np.arange(3, dtype=np.float32)
+    graph = graph_of(run, [x, v])
+    node, operand = rules.updating(graph)
+    assert operand == 0
+    (found,) = Reference(graph, into=node)([x, v])
+    assert found is x
+    np.testing.assert_array_equal(x, [[0, 0, 0], np.sin(v), [0, 0, 0], [0, 0, 0]])
 
 
 UNARY = (p.neg, p.exp, p.sin, p.abs, lambda x: p.reshape(p.reshape(x, shape=(36,)), shape=(6, 6)), stop_gradient)
