@@ -218,10 +218,7 @@ def dce(graph: Graph, keep: Sequence[bool] | None = None) -> Graph:
 
 def has_effect(node: Node) -> bool:
     """Whether a node, or one inside its graphs, must run though nobody uses its result."""
-    if node.primitive.effect:
-        return True
-    inside = subgraphs(node)
-    return bool(inside) and any(map(graph_has_effect, inside))
+    return node.primitive.effect or any(map(graph_has_effect, subgraphs(node)))
 
 
 def graph_has_effect(graph: Graph) -> bool:
@@ -257,16 +254,17 @@ def cse(graph: Graph) -> Graph:
 
 def inlined(graph: Graph, inner: Callable[[Node], Graph | None]) -> Graph:
     """With the nodes of inner(node), a graph of the same inputs and outputs, in place of the node."""
-    if not any([inner(node) is not None for node in graph.nodes]):
+    inside_of = list(map(inner, graph.nodes))
+    if not any(inside_of):
         return graph
     avals, nodes = list(graph.avals), []
 
-    def copy(graph: Graph, slots: dict[int, int]) -> None:
-        for node in graph.nodes:
-            inputs, inside = tuple(slots[s] for s in node.inputs), inner(node)
+    def copy(graph: Graph, inside_of: Iterable[Graph | None], slots: dict[int, int]) -> None:
+        for node, inside in zip(graph.nodes, inside_of):
+            inputs = tuple(slots[s] for s in node.inputs)
             if inside is not None:
                 own = dict(zip(inside.inputs, inputs, strict=True))
-                copy(inside, own)
+                copy(inside, map(inner, inside.nodes), own)
                 slots.update(zip(node.outputs, (own[s] for s in inside.outputs)))
                 continue
             made = tuple(range(len(avals), len(avals) + len(node.outputs)))
@@ -275,7 +273,7 @@ def inlined(graph: Graph, inner: Callable[[Node], Graph | None]) -> Graph:
             nodes.append(Node(node.primitive, inputs, made, node.params, node.source))
 
     slots = {s: s for s in graph.inputs}
-    copy(graph, slots)
+    copy(graph, inside_of, slots)
     return Graph(graph.name, graph.inputs, nodes, [slots[s] for s in graph.outputs], avals)
 
 

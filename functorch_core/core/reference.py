@@ -27,12 +27,9 @@ from .types import Function
 FOLDED = 4096  # elements; larger constants are computed each time rather than kept, but for views
 WRITTEN_OUT = 64  # steps; of a longer graph a loop takes them
 LET_GO = 1 << 16  # bytes; larger arrays are given up at their last use, smaller ones when all steps are done
-
-
 OVERWRITTEN = 1 << 12  # elements; a step that writes over an operand of more takes 0.7 of the time
 FRESH = ("dot", "reduction")  # families whose results share no memory with operands
 EXTREMES = (np.maximum, np.minimum)  # take no memory for their result by its place
-
 DIVIDED, PIECE = 1 << 21, 1 << 19  # elements: what several threads compute, and how many at once
 
 LARGE, STRIP = 1 << 16, 16  # elements
@@ -104,11 +101,6 @@ def conform(array: np.ndarray, aval: Aval) -> np.ndarray:
     return array if array.dtype == aval.dtype else array.astype(aval.dtype)
 
 
-def _conforms(array: Any, aval: Aval) -> bool:
-    """Whether there is nothing to convert."""
-    return array.__class__ is np.ndarray and array.shape == aval.shape and array.dtype == aval.dtype
-
-
 # Places of operands, of results, whether there are several, and what is given up.
 Form: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], bool, tuple[int, ...]]
 
@@ -130,7 +122,7 @@ class Step:
         """Run, and compare with the avals. Where a dtype differs, it is converted from now on."""
         outs = self.run(*[env[i] for i in self.args])
         outs = tuple(outs) if self.multiple else (outs,)
-        if not self.thin and not all([_conforms(o, a) for o, a in zip(outs, self.avals, strict=True)]):
+        if not self.thin:
             right = [conform(o, a) for o, a in zip(outs, self.avals, strict=True)]
             if any(np.asarray(o).dtype != a.dtype for o, a in zip(outs, self.avals)):
                 self.run = _converting(self.run, self.avals, self.multiple)
@@ -257,7 +249,7 @@ def by_way(way: Way | None, graph: Graph) -> Function:
     return by_steps if way is None else lambda *arrays: way.run(*arrays) or by_steps(*arrays)
 
 
-def plain(graph: Graph) -> Graph:
+def _opened(graph: Graph) -> Graph:
     """With what nodes compute that only derivatives make more of in their place, but where something is quicker."""
     return inlined(graph, lambda node: None if way_of(node) else computed_by(node))
 
@@ -266,7 +258,7 @@ class _Builder:
     """Writes the steps of a graph: inputs come first in the list of arrays, then constants."""
 
     def __init__(self, graph: Graph, program: Reference, into: Node | None = None) -> None:
-        self.graph = graph = graph if into is not None else by_wider(plain(graph))
+        self.graph = graph = graph if into is not None else by_wider(_opened(graph))
         self.into = into
         self.place = {slot: i for i, slot in enumerate(graph.inputs)}
         self.n_inputs = program.n_inputs
