@@ -85,6 +85,7 @@ class Traits:
     moves: each element of the result is one of these operands' (a slice of them)
     updates: its result is the first operand with other elements in some places
     carries: it hands elements on as they are, whatever their bits mean
+    fresh: what its reference gives shares no memory with an operand, and may be written over
     primal: the parameter with the graph it computes, where only its derivative is its own
     again: the parameter with the graph it computes, where only what it keeps for its derivative is its own
     whole: what is quicker than NumPy for all that the graph it holds computes, whole(params), if there is something
@@ -105,6 +106,7 @@ class Traits:
     moves: slice | None = None
     updates: bool = False
     carries: bool = False
+    fresh: bool = False
     primal: str = ""
     again: str = ""
     whole: Callable[[Mapping[str, Any]], Way | None] | None = None

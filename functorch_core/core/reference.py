@@ -28,7 +28,6 @@ FOLDED = 4096  # elements; larger constants are computed each time rather than k
 WRITTEN_OUT = 64  # steps; of a longer graph a loop takes them
 LET_GO = 1 << 16  # bytes; larger arrays are given up at their last use, smaller ones when all steps are done
 OVERWRITTEN = 1 << 12  # elements; a step that writes over an operand of more takes 0.7 of the time
-FRESH = ("dot", "reduction")  # families whose results share no memory with operands
 EXTREMES = (np.maximum, np.minimum)  # take no memory for their result by its place
 DIVIDED, PIECE = 1 << 21, 1 << 19  # elements: what several threads compute, and how many at once
 
@@ -302,7 +301,7 @@ class _Builder:
         else:
             self.steps.append(step)
             is_arithmetic = run.__class__ is np.ufunc
-            if is_arithmetic or node.primitive.traits.family in FRESH:
+            if is_arithmetic or node.primitive.traits.fresh:
                 self.fresh.update(zip(step.outs, outs))
             else:
                 self.shared.update(args)
@@ -345,10 +344,12 @@ def _let_go(steps: list[Step], outputs: set[int]) -> None:
 
 
 def in_pieces(function: Function, n: int, aval: Aval, *arrays: np.ndarray) -> np.ndarray:
-    """function of n arrays, element by element, by several threads; a further array is the result's memory. Two cores,
-    ms: exp of 4 million numbers 1.41 by one thread, 0.80 like this, a sum 0.78 and 0.45."""
+    """function of n arrays, element by element, of many by several threads; a further array is the result's memory. Two
+    cores, ms: exp of 4 million numbers 1.41 by one thread, 0.80 like this, a sum 0.78 and 0.45."""
     whole = [x.ndim > 0 for x in arrays[:n]]
-    if any([w and (x.shape != aval.shape or not x.flags.c_contiguous) for w, x in zip(whole, arrays)]):
+    if aval.size < DIVIDED or any(
+        [w and (x.shape != aval.shape or not x.flags.c_contiguous) for w, x in zip(whole, arrays)]
+    ):
         return function(*arrays[:n])
     out = arrays[n] if len(arrays) > n else np.empty(aval.shape, aval.dtype)
     flat, parts = out.reshape(-1), [x.reshape(-1) if w else x for w, x in zip(whole, arrays)]

@@ -373,7 +373,9 @@ def _compilation(operands: Sequence[Aval], results: Sequence[Aval], params: Mapp
 
 dot_general_p = Primitive(
     "dot_general",
-    traits=Traits(family="dot", numpy=0.02, work=_products, compile=_compilation, expensive=True, conjugates=True),
+    traits=Traits(
+        family="dot", numpy=0.02, work=_products, compile=_compilation, expensive=True, conjugates=True, fresh=True
+    ),
     shape=_dot_shape,
     reference=_dot_reference,
     lower=_dot_lower,

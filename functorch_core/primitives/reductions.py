@@ -23,7 +23,7 @@ from .declare import Wrapper, check_dtype, jointly_linear, no_tangent, wrapper
 from .host_sums import LONG, runs, sum_by_ones
 from .structure import broadcast_in_dim, broadcast_in_dim_p, held, reshape, transpose
 
-REDUCTION = Traits(family="reduction", numpy=0.15, expensive=True)
+REDUCTION = Traits(family="reduction", numpy=0.15, expensive=True, fresh=True)
 
 # ---- what reductions share -----------------------------------------------------------------------
 
