@@ -17,7 +17,6 @@ import contextlib
 import ctypes
 import functools
 import itertools
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -154,13 +153,7 @@ def before_a_program(shapes: Iterable[Sequence[int]]) -> None:
 
 def threads_wanted() -> int:
     """How many threads the user wants computations to take: what was asked for, OMP_NUM_THREADS, or all cores."""
-    return _asked.get("threads") or threads.threads_wanted() or _cores()
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):  # not on macOS
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return _asked.get("threads") or threads.threads_wanted() or threads.cores()
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from .binding import jaxlib_version
 from .device import Device
+from .threads import cores
 
 _MAGIC = b"FTCXLA01"
 _DIGEST_SIZE = hashlib.sha256().digest_size
@@ -100,13 +101,7 @@ def cpu_description() -> str:
         first = ""
     lines = [line for line in first.splitlines() if line.split(":")[0].strip() in wanted]
     limit = os.environ.get("NPROC") or os.environ.get("PJRT_NPROC") or ""
-    return "\n".join([platform.machine(), platform.processor(), *lines, f"{_cpus()} {limit}"])
-
-
-def _cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return "\n".join([platform.machine(), platform.processor(), *lines, f"{cores()} {limit}"])
 
 
 # ---- entries -------------------------------------------------------------------------------------

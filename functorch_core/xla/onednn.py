@@ -26,7 +26,7 @@ import numpy as np
 
 from . import binding
 from .native_call import Job, Unsupported, is_possible, keep_helpers_apart, settle_service
-from .threads import threads_wanted
+from .threads import cores, threads_wanted
 
 PACKAGE, LIBRARY = "onednn-cpu-gomp", "libdnnl.so.3"
 SCRATCH_BYTES = (4 << 30, 1 << 30, 1 << 28)  # address space for temporary memory, what can be had of it
@@ -178,8 +178,8 @@ class _Library:
 
     def __init__(self, path: str) -> None:
         threads = os.environ.get("NPROC") or os.environ.get("PJRT_NPROC") or ""  # XLA's limit
-        wanted, cores = int(threads or threads_wanted() or 1), len(os.sched_getaffinity(0))
-        policy = "active" if wanted <= cores else ""  # who asks for more than there are has them wait for each other
+        wanted = int(threads or threads_wanted() or 1)
+        policy = "active" if wanted <= cores() else ""  # who asks for more than there are has them wait for each other
         with _environment(GOMP_SPINCOUNT=str(SPINS), OMP_WAIT_POLICY=policy, OMP_NUM_THREADS=threads):
             self.c = ctypes.CDLL(path)
             with suppress(OSError, AttributeError):

@@ -13,6 +13,13 @@ def threads_wanted() -> int | None:
     return int(first) if first.isdigit() and int(first) > 0 else None
 
 
+def cores() -> int:
+    """How many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def tell_xla() -> None:
     """Let XLA, before its client is made, have a pool of so many threads."""
     wanted = threads_wanted()
