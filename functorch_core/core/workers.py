@@ -77,7 +77,7 @@ def _keep_apart() -> None:
     transformer's layer in 7.0 ms for 6.0, in every other process).
     """
     global _apart_from
-    core = _core()
+    core = _sched_getcpu()()
     if core == _apart_from:
         return
     others = os.sched_getaffinity(0) - {core}
@@ -93,10 +93,6 @@ def _sched_getcpu() -> Callable[[], int]:
         return ctypes.PyDLL(None).sched_getcpu
     except (OSError, AttributeError):
         return lambda: -1
-
-
-def _core() -> int:
-    return _sched_getcpu()()
 
 
 def compute(function: Callable[[int], None], n: int) -> None:
@@ -127,7 +123,7 @@ def _start(helpers: int) -> None:
         _apart_from = -1
 
 
-def _forget(*_: Any) -> None:
+def _forget() -> None:
     """In a forked child: its parent's threads are not there."""
     global _helpers, _waiting
     _helpers, _waiting = [], queue.SimpleQueue()

@@ -70,9 +70,10 @@ class _Heads:
         self.what, self.results = what, results
         self.lead, self.n, self.m = query.shape[:-2], query.shape[-2], key.shape[-2]
         self.heads, self.bounded = math.prod(self.lead), BOUNDED[query.dtype]
-        few = -(-self.n * self.m // SCORES)
-        few = max(few, min(self.n // ROWS, BLOCKS)) if what.is_causal else few
-        self.rows = -(-self.n // few)
+        blocks = -(-self.n * self.m // SCORES)
+        if what.is_causal:
+            blocks = max(blocks, min(self.n // ROWS, BLOCKS))
+        self.rows = -(-self.n // blocks)
         self.each = max(1, min(SCORES // (self.rows * self.m), self.heads))
         if self.heads * self.n * self.m >= ALONE:
             self.each = min(self.each, -(-self.heads // workers.threads_wanted()))
@@ -126,18 +127,20 @@ class _Heads:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Weights of queries from the `first` on that are not divided by their sums yet, and the sums."""
         s = np.matmul(query, key.swapaxes(1, 2))
-        later = s[:, :, first:] if self.what.is_causal and first < s.shape[2] else s[:, :, :0]
+        later = s[:, :, first:] if self.what.is_causal else s[:, :, :0]  # not before the first query
         if self._are_bounded(query, key, mask):
             np.exp(s, out=s)
             if mask is not None:
                 np.multiply(s, mask, out=s)
-            np.multiply(later, _until_itself(later), out=later)
+            if later.size:
+                np.multiply(later, _until_itself(later), out=later)
         else:
             if mask is not None and mask.dtype == np.bool_:
                 np.copyto(s, -math.inf, where=~mask)
             elif mask is not None:
                 s += mask
-            np.copyto(later, -math.inf, where=_until_itself(later) == 0)
+            if later.size:
+                np.copyto(later, -math.inf, where=_until_itself(later) == 0)
             top = s.max(axis=2, keepdims=True)
             if mask is not None:
                 top[top == -math.inf] = 0
@@ -202,7 +205,7 @@ def _add(x: np.ndarray, y: np.ndarray, out: np.ndarray, first: int) -> None:
 def _until_itself(scores: np.ndarray) -> np.ndarray:
     """1 where a key is not after the query, 0 elsewhere, if the first ones are the same; not to be written to."""
     _, n, m = scores.shape
-    return _triangle(1 << (max(n, m, 1) - 1).bit_length(), scores.dtype)[:n, :m]
+    return _triangle(1 << (max(n, m) - 1).bit_length(), scores.dtype)[:n, :m]
 
 
 @functools.lru_cache(maxsize=8)

@@ -15,7 +15,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.aval import Aval
 from ..core.primitive import Way
-from ..core.reference import DIVIDED, contiguous, in_pieces
+from ..core.reference import contiguous, in_pieces
 from ..core.types import Ints
 from ..xla import onednn_forward
 from ..xla.onednn import is_available
@@ -24,8 +24,9 @@ LONG = 4096  # numbers: an inner product of a million is off by 1e-6
 LEAST = 1 << 18  # elements: of 1 << 16 it takes half the time, too, but a process pays 25 ms and 11 MiB for the library
 MOST = 1 << 19  # elements of one mean: oneDNN adds them up one by one, and is off by 1e-6 at 1 << 20, 8e-6 at 1 << 22
 HANDING_OVER = 15.0  # microseconds
-# Elements: of fewer NumPy's plain functions take as long, more are better read and written once, by a program.
-CLIPPED = range(1 << 10, 1 << 19)
+# Elements: of fewer NumPy's plain functions take as long; in several steps more are better left to a program, which
+# reads and writes them once.
+MANY, MOST_IN_STEPS = 1 << 10, 1 << 19
 
 
 def _way(what: onednn_forward.Described, operands: Sequence[Aval], results: Sequence[Aval], each: float) -> Way | None:
@@ -79,8 +80,8 @@ def groups(number: int, weighted: bool, biased: bool, epsilon: float) -> Callabl
     return on_host
 
 
-def _is_clipped(x: Aval) -> bool:
-    return x.dtype in (dt.float32, dt.float64) and x.size in CLIPPED
+def _are_many_floats(x: Aval, most: float = math.inf) -> bool:
+    return x.dtype in (dt.float32, dt.float64) and MANY <= x.size < most
 
 
 def clipped(low: float, high: float) -> Callable[[Aval], Way | None]:
@@ -91,11 +92,9 @@ def clipped(low: float, high: float) -> Callable[[Aval], Way | None]:
         return x.clip(low, high)
 
     def on_host(x: Aval) -> Way | None:
-        if x.dtype not in (dt.float32, dt.float64) or x.size < CLIPPED.start:
+        if not _are_many_floats(x):
             return None
-        if x.size < DIVIDED:
-            return Way(lambda array: [clip(array)], 1.0 + 1e-4 * x.size)
-        return Way(lambda array: [in_pieces(clip, 1, x, array)], 1e-4 * x.size)
+        return Way(lambda array: [in_pieces(clip, 1, x, array)], 1.0 + 1e-4 * x.size)
 
     return on_host
 
@@ -108,7 +107,7 @@ def greater_of_scaled(factor: float) -> Callable[[Aval], Way | None]:
         return [np.maximum(x, out, out=out)]
 
     def on_host(x: Aval) -> Way | None:
-        return Way(compute, 2.0 + 2e-4 * x.size) if _is_clipped(x) else None
+        return Way(compute, 2.0 + 2e-4 * x.size) if _are_many_floats(x, MOST_IN_STEPS) else None
 
     return on_host
 
@@ -125,9 +124,7 @@ def hard_sigmoid(times_itself: bool) -> Callable[[Aval], Way | None]:
         return [out]
 
     def on_host(x: Aval) -> Way | None:
-        if not _is_clipped(x):
-            return None
-        return Way(compute, 4.0 + 3e-4 * x.size)
+        return Way(compute, 4.0 + 3e-4 * x.size) if _are_many_floats(x, MOST_IN_STEPS) else None
 
     return on_host
 
