@@ -9,7 +9,7 @@ from . import on_host
 from .values import Derived, aval_of, derived, full_like, like, p, stop_gradient, wide
 
 
-@derived(lambda t, x, out: p.select(p.le(out, 0), p.zeros(aval_of(t)), t), on_host=on_host.clipped(0, math.inf))
+@derived(lambda t, x, out: p.select(p.le(out, 0), p.zeros(aval_of(t)), t), on_host=on_host.positive)
 def rectified(x):
     """max(x, 0); NaN stays. The derivative, 0 at 0, reads the output: no need to keep x."""
     return p.select(p.le(x, 0), p.zeros(aval_of(x)), x)

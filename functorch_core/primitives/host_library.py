@@ -2,7 +2,7 @@
 
 float32, two cores, us, by NumPy's way and like this (its threads awake, asleep): a sum of a million 47 (29, 63), of two
 million 91 (57, 92), of four 312 (124, 160); two matrices of 512 x 512 side by side 44 (31, 63), of 1,024 x 1,024 161
-(84, 126). Threads fall asleep 40 us after their work.
+(84, 126); of 262,144 numbers the greater of x and 0 44 (19, 40). Threads fall asleep 40 us after their work.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..xla import onednn, onednn_forward
 from ..xla.native_call import Job
 
 # Elements from which on it gains more while the threads are awake than it loses while they sleep.
-SUMMED, JOINED = 1 << 20, 1 << 19
+SUMMED, JOINED, ELEMENTWISE = 1 << 20, 1 << 19, 1 << 18
 # Numbers of a row that is added up, by 16 lanes, one after the other. Of a million, pieces of 2,048 take 29 us for 33
 # and are twice as far off; rows of fewer than 64 take longer.
 PIECE, FEWEST = 512, 64
@@ -84,3 +84,12 @@ def joined(arrays: Sequence[Aval], dimension: int, otherwise: Function) -> Funct
     along = sum(a.shape[dimension] for a in arrays)
     shape = (*lead, along, *arrays[0].shape[dimension + 1 :])
     return _ByLibrary(onednn_forward.Joined(rows, columns), shape, otherwise)
+
+
+def elementwise(
+    x: Aval, first: int, number: float, *then: int | tuple[int, float, float], otherwise: Function
+) -> Function:
+    """A few steps element by element (`onednn_forward.Elementwise`); `otherwise` where the library does not pay."""
+    if x.size < ELEMENTWISE or x.dtype != dt.float32 or not onednn.is_installed():
+        return otherwise
+    return _ByLibrary(onednn_forward.Elementwise(x.size, first, number, then), x.shape, otherwise)

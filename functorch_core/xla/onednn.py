@@ -117,6 +117,11 @@ def is_available() -> bool:
     return os.environ.get("FUNCTORCH_ONEDNN") != "0" and is_possible() and _library() is not None
 
 
+def is_installed() -> bool:
+    """Whether it looks as if `is_available` were true. Does not load it."""
+    return os.environ.get("FUNCTORCH_ONEDNN") != "0" and is_possible() and _path() is not None
+
+
 # To load the library takes a process 25 ms and 11 MiB: where a call of it saves 30 to 60 us, as much was lost after so
 # many that were not made.
 CALLS_BEFORE = 400
@@ -253,6 +258,7 @@ def _library() -> _Library | None:
             return None
 
 
+@functools.lru_cache(maxsize=1)
 def _path() -> str | None:
     """Where pip put the library."""
     from importlib import metadata

@@ -1,14 +1,15 @@
-"""Layer and group normalisation, sums of rows and arrays joined by oneDNN, float32, of host arrays.
+"""Normalisations, sums of rows, arrays joined and a few steps element by element by oneDNN, float32, of host arrays.
 
 Compiled programs have them by XLA, which fuses them with what lies around. Alone, of 64 x 32 x 32, 64 x 128 x 128 and
 64 x 256 x 256 numbers normalised and read, both cores busy (median us, XLA's program and this): a layer 206 and 102,
-364 and 231, 1,639 and 880, 8 groups 173 and 95, 407 and 317, 2,404 and 1,359. Rectifiers of such arrays came out alike.
+364 and 231, 1,639 and 880, 8 groups 173 and 95, 407 and 317, 2,404 and 1,359.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Sequence
 from ctypes import c_float as _Float
 from ctypes import c_void_p as _P
 from typing import NamedTuple, TypeAlias
@@ -17,7 +18,8 @@ from .native_call import Job, Unsupported
 from .onednn import Calls, ints, is_available, made_by, strides_of
 
 _TRAINING, _SUM = 64, 0x2FFF4
-_ADD, _MULTIPLY = 0x1FFF0, 0x1FFF1
+ADD, MULTIPLY, MAXIMUM = 0x1FFF0, 0x1FFF1, 0x1FFF2  # of two numbers
+LINEAR, CLIP = 0x26, 0x2E  # of one: alpha x + beta, x in [alpha, beta]
 _SCALED, _SHIFTED = 2, 4
 _SRC, _SRC_1, _DST, _MEAN, _VARIANCE, _SCALE, _SHIFT, _POST = 1, 2, 17, 49, 50, 51, 52, 32768
 _MANY_SRC = 1024
@@ -59,7 +61,19 @@ class Joined(NamedTuple):
     columns: tuple[int, ...]
 
 
-Described: TypeAlias = Rows | Groups | Sums | Joined
+class Elementwise(NamedTuple):
+    """So many numbers x: `first` of x and a number, then of the result and x again, or (kind, alpha, beta) of it alone.
+
+    The maximum of NaN and something is the second operand, which x is where it comes again; bounds lose NaN.
+    """
+
+    size: int
+    first: int
+    number: float
+    then: tuple[int | tuple[int, float, float], ...]
+
+
+Described: TypeAlias = Rows | Groups | Sums | Joined | Elementwise
 
 
 @functools.lru_cache(maxsize=512)
@@ -80,6 +94,8 @@ class _Forward(Calls):
             return self._rows(what)
         if isinstance(what, Groups):
             return self._groups(what)
+        if isinstance(what, Elementwise):
+            return self._elementwise(what)
         return self._sums(what) if isinstance(what, Sums) else self._joined(what)
 
     def _array(self, *shape: int) -> _P:
@@ -117,7 +133,7 @@ class _Forward(Calls):
         vectors = [self.memory(vector) for _ in range(what.weighted + what.biased)]
         arrays = self.placed_later([x, *vectors, out, means, variances])
         self.append(desc, [(_SRC, x), (_DST, out), (_MEAN, means), (_VARIANCE, variances)])
-        kinds = [_MULTIPLY] * what.weighted + [_ADD] * what.biased
+        kinds = [MULTIPLY] * what.weighted + [ADD] * what.biased
         if kinds:
             attributes = self._then(kinds[1:], vector)
             binary = self._new("binary", kinds[0], large, vector, large, attributes)
@@ -149,12 +165,27 @@ class _Forward(Calls):
         self.append(self.quick(made), list(zip(places, memories)))
         return Job(self.calls, arrays, self.made)
 
-    def _then(self, kinds: list[int], operand: _P) -> _P:
-        """Attributes of a primitive after which these are done with further operands."""
+    def _elementwise(self, what: Elementwise) -> Job:
+        x, one, number = self._array(what.size), self._array(1), _Float(what.number)
+        self.made.arrays.append(number)
+        desc = self._new("binary", what.first, x, one, x, self._then(what.then, x))
+        memories = [self.memory(x), self.memory(x)]
+        arrays = self.placed_later(memories)
+        places = [(_SRC, memories[0]), (_SRC_1, self.memory(one, ctypes.addressof(number))), (_DST, memories[1])]
+        again = [(_POST * (i + 1) | _SRC_1, memories[0]) for i, kind in enumerate(what.then) if isinstance(kind, int)]
+        self.append(desc, places + again)
+        return Job(self.calls, arrays, self.made)
+
+    def _then(self, kinds: Sequence[int | tuple[int, float, float]], operand: _P) -> _P:
+        """Attributes of a primitive after which these are done, with further operands or alone."""
         made, attributes = self.made.new("post_ops"), self.made.new("primitive_attr")
         self.library("post_ops_create", ctypes.byref(made))
         for kind in kinds:
-            self.library("post_ops_append_binary", made, kind, operand)
+            if isinstance(kind, int):
+                self.library("post_ops_append_binary", made, kind, operand)
+            else:
+                alone, alpha, beta = kind
+                self.library("post_ops_append_eltwise", made, alone, _Float(alpha), _Float(beta))
         self.library("primitive_attr_create", ctypes.byref(attributes))
         self.library("primitive_attr_set_scratchpad_mode", attributes, 1)
         self.library("primitive_attr_set_post_ops", attributes, made)

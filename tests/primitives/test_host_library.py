@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import functorch_core as fc
+from functorch_core import torch
 from functorch_core.core.aval import aval
 from functorch_core.core.reference import reference_of
 from functorch_core.core.trace import trace_closed
@@ -72,6 +73,36 @@ def test_joined(used, shapes, axis):
     found = computed(lambda *xs: concatenate(*xs, dimension=axis), *parts)
     assert used
     np.testing.assert_array_equal(found, np.concatenate(parts, axis))
+
+
+EDGES = (np.nan, np.inf, -np.inf, 0.0, -0.0, 3.0, -3.0, 6.0, 3e38, -3e38, 1e-40, -1e-40, -2.9999998)
+STEPPED = {
+    "relu": lambda x: np.maximum(x, 0),
+    "leaky_relu": lambda x: np.where(x > 0, x, x * np.float32(0.01)),
+    "hardswish": lambda x: x.astype(np.float64) * np.clip(x.astype(np.float64) + 3, 0, 6) / 6,
+}
+
+
+@pytest.mark.parametrize("name", STEPPED)
+@pytest.mark.parametrize("shape", [(1 << 18,), (3, 5, 20011)])
+def test_elementwise(used, name, shape):
+    x = numbers(*shape) * 3
+    x.reshape(-1)[: len(EDGES)] = EDGES
+    with np.errstate(invalid="ignore"):
+        wanted = STEPPED[name](x)
+    with fc.engine.forced_tier("reference"):
+        found = getattr(torch.nn.functional, name)(torch.tensor(x)).numpy()
+    assert used
+    np.testing.assert_allclose(found, wanted.astype(np.float32), rtol=4e-7, atol=3e-45)
+
+
+@pytest.mark.parametrize("name", STEPPED)
+def test_elementwise_without_the_library(monkeypatch, name):
+    monkeypatch.setenv("FUNCTORCH_ONEDNN", "0")
+    x = numbers(600, 1000)  # in no other test: how a call is computed is remembered
+    with fc.engine.forced_tier("reference"):
+        found = getattr(torch.nn.functional, name)(torch.tensor(x)).numpy()
+    np.testing.assert_allclose(found, STEPPED[name](x), rtol=1e-5, atol=1e-6)
 
 
 def test_what_lies_otherwise_is_left_to_numpy():
