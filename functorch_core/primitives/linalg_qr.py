@@ -8,6 +8,7 @@ Van Zee, "Accumulating Householder transformations, revisited", 2006.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import LowerContext, Operand
 from ..core.primitive import NOT_LINEAR, Primitive, Reason
 from ..core.trace import bind
-from ..core.types import Jvp, Jvps, Tangents, Value
+from ..core.types import Ints, Jvp, Jvps, Tangents, Value
 from .arithmetic import add, neg, sub
 from .batching import front_batch
 from .linalg_matrices import (
@@ -69,9 +70,15 @@ def _geqrf_one(a: np.ndarray) -> tuple[np.ndarray, ...]:
     return packed, taus
 
 
-def _workspace(name: str, a: np.ndarray, *more: np.ndarray) -> int:
+def _workspace(name: str, *arrays: np.ndarray) -> int:
     """LAPACK's own choice of workspace, which decides its block size."""
-    return int(scipy_routine(name, a.dtype)(a, *more, lwork=-1)[-2][0].real)
+    return _workspace_of(name, arrays[0].dtype, *[a.shape for a in arrays])
+
+
+@functools.lru_cache(maxsize=256)
+def _workspace_of(name: str, dtype: np.dtype, *shapes: Ints) -> int:
+    arrays = [np.zeros(shape, dtype, "F") for shape in shapes]
+    return int(scipy_routine(name, dtype)(*arrays, lwork=-1)[-2][0].real)
 
 
 def _geqrf_cpu(ctx: LowerContext, a: Operand) -> list[Operand]:
