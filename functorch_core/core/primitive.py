@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from .aval import Aval, HasAval
 from .errors import MISSING_RULE_MESSAGE
@@ -62,6 +62,10 @@ class Way(NamedTuple):
     in_programs: bool = False
 
 
+# Of the avals of operands, those of results, and the params.
+Estimate: TypeAlias = Callable[[Sequence[Aval], Sequence[Aval], Mapping[str, Any]], float]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
     """What a primitive says of itself besides its rules; what is not said is not assumed of it.
@@ -69,7 +73,7 @@ class Traits:
     What it costs, for the engine's choice between NumPy and compiling:
     numpy: nanoseconds an element by NumPy, of float32 in the cache; 0 for a view, which touches none
     work: how many elements it handles, work(avals of operands, of results, params)
-    compiled: the part of that time that a program takes, or a function of params; 1 where it calls NumPy back
+    compiled: the part of that time that a program takes, or a function as `work`; 1 where it calls NumPy back
     compile: microseconds that XLA takes to compile it beyond an ordinary operation; a function as `work`
     where that depends on the operands
     repeats: how often it runs the graphs it holds, where no parameter `length` says so
@@ -94,9 +98,9 @@ class Traits:
 
     family: str  # one of FAMILIES: where the documentation lists it
     numpy: float = 0.12
-    work: Callable[[Sequence[Aval], Sequence[Aval], Mapping[str, Any]], float] = largest
-    compiled: float | Callable[[Mapping[str, Any]], float] = 0.2
-    compile: float | Callable[[Sequence[Aval], Sequence[Aval], Mapping[str, Any]], float] = 0.0
+    work: Estimate = largest
+    compiled: float | Estimate = 0.2
+    compile: float | Estimate = 0.0
     repeats: int = 1
     free: bool = False
     expensive: bool = False

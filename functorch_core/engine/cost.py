@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ..core import dtypes as dt
 from ..core.aval import Aval
 from ..core.graph import Graph, Node, subgraphs
+from ..core.primitive import Estimate
 from ..core.reference import way_of
 
 # One NumPy call, or a view.
@@ -57,10 +58,16 @@ def work_of(graph: Graph, node: Node) -> float:
     traits, avals = node.primitive.traits, graph.avals
     if not traits.numpy:
         return 0.0
-    operands = [avals[s] for s in node.inputs]
-    elements = traits.work(operands, [avals[s] for s in node.outputs], node.params)
+    operands, elements = [avals[s] for s in node.inputs], _estimated(traits.work, graph, node)
     plain = traits.elementwise or traits.family == "reduction"
     return elements * traits.numpy * 1e-3 * (_slower(operands[-1]) if plain and operands else 1.0)
+
+
+def _estimated(figure: float | Estimate, graph: Graph, node: Node) -> float:
+    """A figure of a primitive's traits for one node."""
+    if not callable(figure):
+        return figure
+    return figure([graph.avals[s] for s in node.inputs], [graph.avals[s] for s in node.outputs], node.params)
 
 
 def _slower(operand: Aval) -> float:
@@ -88,10 +95,7 @@ def _reading_across(graph: Graph) -> float:
 
 def _compilation(graph: Graph, node: Node) -> float:
     """Microseconds that XLA spends on one node."""
-    cost, avals = node.primitive.traits.compile, graph.avals
-    if callable(cost):
-        cost = cost([avals[s] for s in node.inputs], [avals[s] for s in node.outputs], node.params)
-    return COMPILE_NODE + cost
+    return COMPILE_NODE + _estimated(node.primitive.traits.compile, graph, node)
 
 
 def of_graph(graph: Graph) -> Cost:
@@ -112,8 +116,7 @@ def of_graph(graph: Graph) -> Cost:
         repeat = node.params.get("length", traits.repeats)
         call = NUMPY_CALL if traits.numpy else NUMPY_VIEW
         reference += call + (way.time if way else work + repeat * sum(c.reference for c in inner))
-        part = traits.compiled(node.params) if callable(traits.compiled) else traits.compiled
-        fused += 0.3 * KERNEL + part * work + repeat * sum(c.fused for c in inner)
+        fused += 0.3 * KERNEL + _estimated(traits.compiled, graph, node) * work + repeat * sum(c.fused for c in inner)
         compile_ += _compilation(graph, node) + sum(c.compile for c in inner)
         nodes += 1 + sum(c.nodes for c in inner)
     return Cost(reference, fused, compile_, nodes)

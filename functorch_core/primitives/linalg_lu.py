@@ -8,7 +8,8 @@ algorithmic differentiation", 2008.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from .indexing import gather, index_vectors
 from .linalg_matrices import (
     LINALG,
     as_diagonal,
+    by_lapack,
     check_matrix,
     check_stack,
     cuda_call,
@@ -38,6 +40,7 @@ from .linalg_matrices import (
     lapack,
     lower_triangle,
     matmul,
+    of_each_side,
     per_column,
     per_row,
     resized,
@@ -318,7 +321,7 @@ def _lu_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvps:
 
 lu_p = Primitive(
     "lu",
-    traits=LINALG.but(numpy=0.19, compiled=0.4),  # NumPy has none of its own
+    traits=by_lapack(2.0, 0.0075, 200, compile=80_000),
     multiple=True,
     shape=_lu_shape,
     reference=_lu_reference,
@@ -429,7 +432,7 @@ _solve_at_front = front_batch(_solve_factored)
 
 solve_p = Primitive(
     "solve",
-    traits=LINALG,
+    traits=by_lapack(3.5, 0.024, of_each_side, compile=40_000),
     shape=_solve_shape,
     reference=stacked(_solve_shape, _solve_one),
     lower=unless_empty(
@@ -463,7 +466,7 @@ def _inv_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
 
 inv_p = Primitive(
     "inv",
-    traits=LINALG,
+    traits=by_lapack(4.5, 0.024, of_each_side, compile=40_000),
     shape=lambda a, factors, permutation: a,
     reference=stacked(lambda a, factors, permutation: a, _inv_one),
     lower=unless_empty(
@@ -547,9 +550,13 @@ def _det_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
     return out, mul(_det_factored(a, near, pivots, permutation), traces)
 
 
+def _diagonals(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    return operands[2].size  # of the pivots
+
+
 det_p = Primitive(
     "det",
-    traits=LINALG,
+    traits=LINALG.but(numpy=5, work=_diagonals),
     shape=_det_shape,
     reference=_det_reference,
     lower=lambda ctx, *operands: ctx.call(_det_by_factors, *operands)[0],

@@ -17,7 +17,7 @@ from .. import xla
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import LowerContext, Operand
-from ..core.primitive import Reason, Traits
+from ..core.primitive import Estimate, Reason, Traits
 from ..core.types import Function, Ints, Value
 from ..xla.blas import factorisation
 from .arithmetic import add, div, mul, sub
@@ -32,16 +32,47 @@ from .structure import broadcast_in_dim, full, iota, transpose, zeros
 DTYPES = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
 
 
-def _per_row(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
-    """Each element once for each row of its matrix (or column, if these are fewer), and for 50 more: what a small
-    matrix costs LAPACK."""
-    matrices = operands[0]
-    return matrices.size * (min(matrices.shape[-2:], default=1) + 50.0)
+def _of_each_row(columns: float) -> Estimate:
+    """Each element once for each row of its matrix (or column, if these are fewer), and for so many more: what small
+    matrices cost LAPACK."""
+
+    def work(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+        return operands[0].size * (min(operands[0].shape[-2:], default=1) + columns)
+
+    return work
 
 
-# Factors measured with `python -m tests.benchmarks.costs`, 2026-11-22, on matrices of 60 to 500. Programs call the same
-# library: 12 kinds and shapes took 0.85 to 1.1 of NumPy's time.
-LINALG = Traits(family="linalg", numpy=0.14, work=_per_row, compiled=1.0, expensive=True)
+def of_each_side(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    """Each element of a square matrix once for each right side, and for 40 more."""
+    a = operands[0]
+    return a.size * (results[0].size / max(math.prod(a.shape[:-1]), 1) + 40.0)
+
+
+def by_lapack(each: float, per: float, work: Estimate | float, *, stacks: float = 1.0, compile: float) -> Traits:
+    """What is computed of matrices by LAPACK; figures of 2026-11-27, float32, stacks of 1 to 1,000 of 8 to 300 rows.
+
+    each: microseconds that one takes Python, which calls LAPACK for one after the other; programs do that in C
+    per: nanoseconds by LAPACK for each unit of `work`; a number: of each element for each row, and for so many more
+    stacks: the part of that in programs, whose LAPACK has several threads for several matrices
+    compile: as a trait
+    """
+    inside = work if callable(work) else _of_each_row(work)
+    of_one = each * 1e3 / per
+
+    def number(a: Aval) -> int:
+        return math.prod(a.shape[:-2])
+
+    def whole(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+        return inside(operands, results, params) + number(operands[0]) * of_one
+
+    def compiled(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+        part = stacks if number(operands[0]) > 1 else 1.0
+        return part * inside(operands, results, params) / max(whole(operands, results, params), 1.0)
+
+    return LINALG.but(numpy=per, work=whole, compiled=compiled, compile=compile)
+
+
+LINALG = Traits(family="linalg", expensive=True)
 
 # ---- checks --------------------------------------------------------------------------------------
 

@@ -23,9 +23,9 @@ from ..core.types import Ints, Jvp, Jvps, Tangents, Value
 from .arithmetic import add, neg, sub
 from .batching import front_batch
 from .linalg_matrices import (
-    LINALG,
     adjoint,
     as_diagonal,
+    by_lapack,
     check_matrix,
     check_stack,
     conjugate,
@@ -91,7 +91,7 @@ def _geqrf_cuda(ctx: LowerContext, a: Operand) -> list[Operand]:
 
 geqrf_p = Primitive(
     "geqrf",
-    traits=LINALG.but(numpy=0.08),
+    traits=by_lapack(3.0, 0.017, 200, compile=30_000),
     multiple=True,
     shape=_geqrf_shape,
     reference=stacked(_geqrf_shape, _geqrf_one),
@@ -186,7 +186,7 @@ def _householder_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
 
 householder_product_p = Primitive(
     "householder_product",
-    traits=LINALG.but(numpy=0.08),
+    traits=by_lapack(3.0, 0.017, 200, compile=30_000),
     shape=_householder_shape,
     reference=stacked(_householder_shape, _householder_one),
     lower=unavailable("householder_product"),
@@ -290,7 +290,7 @@ def _tall_qr_tangents(q: Value, r: Value, t: Value) -> list[Value]:
 
 qr_p = Primitive(
     "qr",
-    traits=LINALG.but(numpy=0.08),
+    traits=by_lapack(9.0, 0.036, 200, compile=45_000),
     multiple=True,
     shape=_qr_shape,
     reference=stacked(_qr_shape, _qr_one),

@@ -28,8 +28,8 @@ from .comparison import gt, lt, select
 from .convert import complex, convert, imag, real
 from .linalg_lu import inv, solve
 from .linalg_matrices import (
-    LINALG,
     adjoint,
+    by_lapack,
     check_matrix,
     conjugate,
     cuda_call,
@@ -145,7 +145,7 @@ _eigh_finite = finite_reference(_eigh_shape, _eigh_one)
 
 eigh_p = Primitive(
     "eigh",
-    traits=LINALG.but(numpy=0.6, compile=70_000),
+    traits=by_lapack(5.0, 0.047, 600, stacks=0.8, compile=45_000),
     multiple=True,
     shape=_eigh_shape,
     reference=_eigh_reference,
@@ -276,7 +276,7 @@ def _singular_vector_tangents(u: Value, s: Value, vh: Value, t: Value, inner: Va
 
 svd_p = Primitive(
     "svd",
-    traits=LINALG.but(numpy=0.95, compile=70_000),
+    traits=by_lapack(7.0, 0.08, 600, stacks=0.6, compile=45_000),
     multiple=True,
     shape=_svd_shape,
     reference=finite_reference(_svd_shape, _svd_one),
@@ -416,7 +416,7 @@ def _eig_jvp(primals: Sequence[Value], tangents: Tangents, *, left: bool, right:
 
 eig_p = Primitive(
     "eig",
-    traits=LINALG.but(numpy=2, compile=70_000),
+    traits=by_lapack(12.0, 0.25, 600, stacks=0.7, compile=45_000),
     multiple=True,
     shape=_eig_shape,
     reference=finite_reference(_eig_shape, _eig_one),
@@ -462,7 +462,7 @@ def _schur_cpu(ctx: LowerContext, a: Operand) -> list[Operand]:
 
 schur_p = Primitive(
     "schur",
-    traits=LINALG.but(numpy=2, compile=70_000),
+    traits=by_lapack(12.0, 0.25, 600, stacks=0.7, compile=45_000),
     multiple=True,
     shape=_schur_shape,
     reference=finite_reference(_schur_shape, _schur_one),

@@ -21,7 +21,7 @@ from ..xla import flag
 from .arithmetic import add, mul, neg, sub
 from .batching import Axis, front_batch, move_batch_axis
 from .linalg_matrices import (
-    LINALG,
+    by_lapack,
     check_matrix,
     check_stack,
     conjugate,
@@ -33,6 +33,7 @@ from .linalg_matrices import (
     matmul,
     nan,
     nan_where_failed,
+    of_each_side,
     scipy_routine,
     stacked,
     swapped,
@@ -94,7 +95,7 @@ def _cholesky_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
 
 cholesky_p = Primitive(
     "cholesky",
-    traits=LINALG.but(numpy=0.0085, compile=25_000),
+    traits=by_lapack(2.0, 0.0085, 50, compile=30_000),
     shape=_cholesky_shape,
     reference=stacked(_cholesky_shape, _cholesky_one),
     lower=unless_empty(_cholesky_shape, _cholesky_native),
@@ -276,7 +277,7 @@ _triangular_at_front = front_batch(triangular_solve)
 
 triangular_solve_p = Primitive(
     "triangular_solve",
-    traits=LINALG.but(numpy=0.005),
+    traits=by_lapack(2.3, 0.012, of_each_side, compile=40_000),
     shape=_triangular_shape,
     reference=stacked(_triangular_shape, _triangular_one),
     lower=unless_empty(_triangular_shape, _triangular_native),
