@@ -340,13 +340,15 @@ def lu_solve(
 
     op transposes, and conjugates, as told. Differentiable by the factors and by b.
     """
-    op = {"conjugate_a": conjugate, "transpose_a": transpose}
+    # LAPACK's factors lie by columns: as rows of their transposes no system has to turn them round.
+    op = {"conjugate_a": conjugate, "transpose_a": not transpose}
+    columns = swapped(factors)
     if not transpose:
         x = permute_rows(b, permutation)
-        x = triangular_solve(factors, x, lower=True, unit_diagonal=True, **op)
-        return triangular_solve(factors, x, lower=False, **op)
-    x = triangular_solve(factors, b, lower=False, **op)
-    x = triangular_solve(factors, x, lower=True, unit_diagonal=True, **op)
+        x = triangular_solve(columns, x, lower=False, unit_diagonal=True, **op)
+        return triangular_solve(columns, x, lower=True, **op)
+    x = triangular_solve(columns, b, lower=True, **op)
+    x = triangular_solve(columns, x, lower=False, unit_diagonal=True, **op)
     return permute_rows(x, inverse_permutation(permutation))
 
 
@@ -385,11 +387,13 @@ def _solve_one(
     a: np.ndarray, factors: np.ndarray, permutation: np.ndarray, b: np.ndarray, *, transpose: bool
 ) -> np.ndarray:
     trsm = scipy_routine("trsm", a.dtype)
+    columns = factors.T  # which lie one after the other, as LAPACK has them
     if not transpose:
-        return trsm(1, factors, trsm(1, factors, b[permutation], lower=True, diag=True))
-    x = trsm(1, factors, trsm(1, factors, b, trans_a=1), lower=True, diag=True, trans_a=1)
-    out = np.empty_like(x)
-    out[permutation] = x
+        x = trsm(1, columns, b[permutation].T, side=True, lower=False, diag=True)
+        return trsm(1, columns, x, side=True, lower=True).T
+    x = trsm(1, columns, b.T, side=True, lower=True, trans_a=1)
+    out = np.empty_like(b)
+    out[permutation] = trsm(1, columns, x, side=True, lower=False, diag=True, trans_a=1).T
     return out
 
 

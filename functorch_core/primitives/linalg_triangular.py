@@ -60,12 +60,13 @@ def _cholesky_shape(a: Aval) -> Aval:
 
 
 def _cholesky_one(a: np.ndarray) -> np.ndarray:
-    lower, info = scipy_routine("potrf", a.dtype)(a, lower=True, clean=True)
-    return np.tril(np.full_like(a, nan(a.dtype))) if info else lower
+    upper, info = scipy_routine("potrf", a.dtype)(a.T, lower=False, clean=True)
+    return np.tril(np.full_like(a, nan(a.dtype))) if info else upper.T
 
 
 def _cholesky_cpu(ctx: LowerContext, a: Operand) -> Operand:
-    lower, info = lapack(ctx, "potrf", [a], [a.aval, info_aval(a.aval)], flag("uplo", "L"))
+    upper, info = lapack(ctx, "potrf", ctx.call(swapped, a), [a.aval, info_aval(a.aval)], flag("uplo", "U"))
+    (lower,) = ctx.call(swapped, upper)
     return ctx.call(lower_triangle, *nan_where_failed(ctx, info, lower))[0]
 
 
@@ -165,8 +166,8 @@ def _triangular_one(
     unit_diagonal: bool,
 ) -> np.ndarray:
     return scipy_routine("trsm", a.dtype)(
-        1, a, b, side=not left_side, lower=lower, trans_a=2 if conjugate_a else int(transpose_a), diag=unit_diagonal
-    )
+        1, a.T, b.T, side=left_side, lower=not lower, trans_a=2 if conjugate_a else int(transpose_a), diag=unit_diagonal
+    ).T
 
 
 def _triangular_cpu(
@@ -181,12 +182,14 @@ def _triangular_cpu(
     unit_diagonal: bool,
 ) -> Operand:
     flags = [
-        flag("side", "L" if left_side else "R"),
-        flag("uplo", "L" if lower else "U"),
+        flag("side", "R" if left_side else "L"),
+        flag("uplo", "U" if lower else "L"),
         flag("trans_x", "C" if conjugate_a else "T" if transpose_a else "N"),
         flag("diag", "U" if unit_diagonal else "N"),
     ]
-    return lapack(ctx, "trsm", [a, b], [b.aval], ", ".join(flags))[0]
+    (right,) = ctx.call(swapped, b)
+    (x,) = lapack(ctx, "trsm", [*ctx.call(swapped, a), right], [right.aval], ", ".join(flags))
+    return ctx.call(swapped, x)[0]
 
 
 def _triangular_native(
