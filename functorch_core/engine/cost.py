@@ -26,6 +26,9 @@ SMALL = 1 << 14  # elements; of so many all rows are in the cache
 # 15 to 25 us more than by NumPy where the result is read at once; 80 on a busy machine), and a kernel in it.
 EXECUTE, KERNEL = 30.0, 1.0
 BUFFER = 1.0  # an input of a program, or a result
+# A byte of them, which no fusion spares: 262,144 numbers negated take a program 70 us, NumPy 25; the sum of two such 75
+# and 30. What it costs NumPy is part of what each op takes.
+BYTE = 2e-5
 PASSING = (
     3.0  # an input that nobody holds any more: the next run has another, which NumPy made and XLA has to take over
 )

@@ -303,8 +303,9 @@ def _new_plan(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Devi
 def _when(
     units: list[Unit], recording: Recording, live: tuple[int, ...], passing: int = 0, rare: bool = False
 ) -> tuple[float, float]:
-    buffers, numbers = len(live) + len(recording.inputs), len(recording.floats) + len(recording.ints)
-    return threshold_of(units, buffers, numbers, spared(recording, live), passing, rare)
+    avals = [v.aval for v in recording.inputs] + [recording.values[slot].aval for slot in live]
+    numbers, size = len(recording.floats) + len(recording.ints), sum([a.nbytes for a in avals])
+    return threshold_of(units, len(avals), numbers, spared(recording, live), passing, rare, size)
 
 
 def _ask_again(plan: Plan, recording: Recording, live: tuple[int, ...]) -> None:
@@ -369,11 +370,17 @@ def _ends(recording: Recording) -> list[Any]:
 
 
 def threshold_of(
-    units: list[Unit], buffers: int = 0, numbers: int = 0, in_place: float = 0.0, passing: int = 0, rare: bool = False
+    units: list[Unit],
+    buffers: int = 0,
+    numbers: int = 0,
+    in_place: float = 0.0,
+    passing: int = 0,
+    rare: bool = False,
+    size: int = 0,
 ) -> tuple[float, float]:
-    """At which sightings a recording of these units, with so many inputs and results and packed numbers, starts to be
-    compiled and must be: infinite if it never pays. `in_place`: copies that the ops' time has and nobody makes;
-    `passing`: the inputs that nobody else holds, and that are other ones at each sighting.
+    """At which sightings a recording of these units, with so many inputs and results of `size` bytes and packed
+    numbers, starts to be compiled and must be: infinite if it never pays. `in_place`: copies that the ops' time has and
+    nobody makes; `passing`: the inputs that nobody else holds, and that are other ones at each sighting.
 
     The quicker a program is than its ops, the less of its price must have been lost: 1/16 of it where it
     takes a quarter of the time, 1/4 where it takes half. Where it takes more than half, the ops go on
@@ -383,7 +390,7 @@ def threshold_of(
     costs = [u.cost for u in units]
     reference = sum(c.reference for c in costs) - in_place
     fused = sum(c.fused for c in costs) - COPIES * in_place + cost.EXECUTE
-    fused += cost.BUFFER * buffers + cost.PASSING * passing
+    fused += cost.BUFFER * buffers + cost.BYTE * size + cost.PASSING * passing
     if reference <= fused:
         return math.inf, math.inf
     if reference == math.inf:
