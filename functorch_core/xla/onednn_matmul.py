@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import re
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +20,7 @@ import numpy as np
 from . import onednn
 from .native_call import Job, Unsupported, is_home, settle_home
 from .onednn import Calls, Ints, ints
+from .processor import about, has_wide_vectors
 
 _SRC, _WEIGHTS, _DST = 1, 33, 17
 
@@ -126,23 +125,13 @@ INSTRUCTIONS = {"avx512_bf16", "amx_bf16"}  # as /proc/cpuinfo calls them
 @functools.lru_cache(maxsize=1)
 def is_quick() -> bool:
     """Whether this processor multiplies more bfloat16 numbers than float32 ones in the same time, by oneDNN."""
-    return not INSTRUCTIONS.isdisjoint(_about("flags")) and onednn.is_available()
+    return not INSTRUCTIONS.isdisjoint(about("flags")) and onednn.is_available()
 
 
 @functools.lru_cache(maxsize=1)
 def is_quick_in_stacks() -> bool:
     """Whether oneDNN multiplies stacks of float32 matrices quicker than XLA: Intel's AVX-512 (of others not known)."""
-    return "avx512f" in _about("flags") and "GenuineIntel" in _about("vendor_id") and onednn.is_available()
-
-
-@functools.cache
-def _about(field: str) -> frozenset[str]:
-    """The words of a field of the first processor in /proc/cpuinfo."""
-    try:
-        found = re.search(rf"^{field}\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    except OSError:
-        return frozenset()
-    return frozenset(found[1].split()) if found else frozenset()
+    return has_wide_vectors() and "GenuineIntel" in about("vendor_id") and onednn.is_available()
 
 
 class _Multiplying(Calls):

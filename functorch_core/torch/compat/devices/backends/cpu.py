@@ -7,11 +7,8 @@ def get_cpu_capability() -> str:
     >>> isinstance(torch.backends.cpu.get_cpu_capability(), str)
     True
     """
-    try:
-        with open("/proc/cpuinfo") as f:
-            flags = next((line for line in f if line.startswith("flags")), "")
-    except OSError:
-        flags = ""
-    if "avx512f" in flags:
+    from .....xla.processor import about, has_wide_vectors
+
+    if has_wide_vectors():
         return "AVX512"
-    return "AVX2" if "avx2" in flags else "DEFAULT"
+    return "AVX2" if "avx2" in about("flags") else "DEFAULT"
