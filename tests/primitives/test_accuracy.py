@@ -93,7 +93,7 @@ def compiled(functions, x, options):
         inputs=low.inputs,
         outputs=low.outputs,
         cache=False,
-        options=xla.FAST_COMPILE if options == "fast" else xla.choose_options(low.features),
+        options=xla.FAST_COMPILE if options == "fast" else xla.choose_options(low.features | {options}),
     )
     return [np.asarray(xla.to_numpy(b)) for b in exe([xla.put(x)])]
 
@@ -146,7 +146,7 @@ def ulps(found, wanted):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("options", ["fast", "chosen"])
+@pytest.mark.parametrize("options", ["fast", "chosen", "jit"])
 @pytest.mark.parametrize("dtype", [dt.float32, dt.float64], ids=str)
 def test_real_functions(dtype, options):
     if dtype == dt.float64 and not X87:
@@ -161,8 +161,36 @@ def test_real_functions(dtype, options):
         )
 
 
+ANGLES = {"sin": (p.sin, np.sin), "cos": (p.cos, np.cos), "tan": (p.tan, np.tan)}
+
+
+@pytest.mark.parametrize("reach", [3, 1e4, 2e9, 1e38], ids=str)
+@pytest.mark.parametrize("options", ["fast", "chosen", "jit"])
+def test_angles_that_come_to_many_turns(options, reach):
+    """Of up to 2^31 quarter turns by polynomials, of more by XLA's own."""
+    x = np.concatenate([RNG.uniform(-reach, reach, 4000), np.arange(-60, 60) * np.pi / 4, [0.0, -0.0]]).astype(
+        np.float32
+    )
+    outs = compiled([f for f, _ in ANGLES.values()], x, options)
+    for (name, (_, reference)), found in zip(ANGLES.items(), outs):
+        error = ulps(found, reference(x.astype(np.longdouble)))
+        assert error.max() <= REAL[name][2], (name, x[error.argmax()], error.max())
+        assert name == "cos" or np.signbit(found[-1])
+
+
+@pytest.mark.parametrize("size", [1, 17, 64, 70, 1003, 5000])
+@pytest.mark.parametrize("options", ["chosen", "jit", "hot"])
+def test_vectors_of_every_size(size, options):
+    """Compiled for vectors as for a few numbers: XLA has functions that only vectors of 512 bits make wrong."""
+    x = np.linspace(-3, 3, size).astype(np.float32)
+    outs = compiled([f for f, *_ in REAL.values()], x, options)
+    with np.errstate(all="ignore"):
+        for (name, (_, reference, *bounds)), found in zip(REAL.items(), outs):
+            assert ulps(found, reference(x.astype(np.float64))).max() <= bounds[0], name
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("options", ["fast", "chosen"])
+@pytest.mark.parametrize("options", ["fast", "chosen", "jit"])
 @pytest.mark.parametrize("dtype", [dt.complex64, dt.complex128], ids=str)
 def test_complex_functions(dtype, options):
     if dtype == dt.complex128 and not X87:
