@@ -1,4 +1,4 @@
-"""Normalisations, sums of rows, arrays joined and a few steps element by element by oneDNN, float32, of host arrays.
+"""Normalisations, sums of rows, arrays joined or turned, steps element by element by oneDNN, float32, of host arrays.
 
 Compiled programs have them by XLA, which fuses them with what lies around. Alone, of 64 x 32 x 32, 64 x 128 x 128 and
 64 x 256 x 256 numbers normalised and read, both cores busy (median us, XLA's program and this): a layer 206 and 102,
@@ -15,7 +15,7 @@ from ctypes import c_void_p as _P
 from typing import NamedTuple, TypeAlias
 
 from .native_call import Job, Unsupported
-from .onednn import Calls, ints, is_available, made_by, strides_of
+from .onednn import Calls, Ints, ints, is_available, made_by, strides_of
 
 _TRAINING, _SUM = 64, 0x2FFF4
 ADD, MULTIPLY, MAXIMUM = 0x1FFF0, 0x1FFF1, 0x1FFF2  # of two numbers
@@ -61,6 +61,13 @@ class Joined(NamedTuple):
     columns: tuple[int, ...]
 
 
+class Copied(NamedTuple):
+    """Elements of four bytes, so far apart in each dimension, brought into row-major order: their bits."""
+
+    shape: Ints
+    strides: Ints
+
+
 class Elementwise(NamedTuple):
     """So many numbers x: `first` of x and a number, then of the result and x again, or (kind, alpha, beta) of it alone.
 
@@ -73,7 +80,7 @@ class Elementwise(NamedTuple):
     then: tuple[int | tuple[int, float, float], ...]
 
 
-Described: TypeAlias = Rows | Groups | Sums | Joined | Elementwise
+Described: TypeAlias = Rows | Groups | Sums | Joined | Copied | Elementwise
 
 
 @functools.lru_cache(maxsize=512)
@@ -96,6 +103,8 @@ class _Forward(Calls):
             return self._groups(what)
         if isinstance(what, Elementwise):
             return self._elementwise(what)
+        if isinstance(what, Copied):
+            return self._copied(what)
         return self._sums(what) if isinstance(what, Sums) else self._joined(what)
 
     def _array(self, *shape: int) -> _P:
@@ -163,6 +172,14 @@ class _Forward(Calls):
         arrays = self.placed_later(memories)
         places = [*range(_MANY_SRC, _MANY_SRC + len(parts)), _DST]
         self.append(self.quick(made), list(zip(places, memories)))
+        return Job(self.calls, arrays, self.made)
+
+    def _copied(self, what: Copied) -> Job:
+        source = self.desc("memory_desc_create_with_strides", what.shape, ints(what.strides))
+        target = self._array(*what.shape)
+        memories = [self.memory(source), self.memory(target)]
+        arrays = self.placed_later(memories)
+        self.reorder(source, target, *memories)
         return Job(self.calls, arrays, self.made)
 
     def _elementwise(self, what: Elementwise) -> Job:

@@ -11,7 +11,7 @@ import pytest
 import functorch_core as fc
 from functorch_core import torch
 from functorch_core.core.aval import aval
-from functorch_core.core.reference import reference_of
+from functorch_core.core.reference import contiguous, reference_of
 from functorch_core.core.trace import trace_closed
 from functorch_core.primitives import concatenate, reduce_sum
 from functorch_core.primitives import host_library as library
@@ -103,6 +103,27 @@ def test_elementwise_without_the_library(monkeypatch, name):
     with fc.engine.forced_tier("reference"):
         found = getattr(torch.nn.functional, name)(torch.tensor(x)).numpy()
     np.testing.assert_allclose(found, STEPPED[name](x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.float64, np.int16])
+@pytest.mark.parametrize(
+    "shape, view",
+    [
+        ((512, 512), lambda x: x.T),
+        ((8, 32, 40, 50), lambda x: x.transpose(0, 2, 3, 1)),
+        ((40, 50, 100), lambda x: x.transpose(2, 0, 1)[::2]),
+        ((700, 500), lambda x: x[:, ::2]),
+        ((512, 512), lambda x: x.T[::-1]),
+        ((512, 512), lambda x: np.broadcast_to(x.T[:, :1], (512, 512))),
+        ((3, 5, 7, 11, 13, 17), lambda x: x.transpose(5, 3, 1, 0, 4, 2)),
+    ],
+)
+def test_copies_in_order(shape, view, dtype):
+    bits = np.random.default_rng(0).integers(0, 256, (*shape, np.dtype(dtype).itemsize), dtype=np.uint8)
+    x = view(bits.view(dtype)[..., 0])
+    found = contiguous(x)
+    assert found.flags.c_contiguous and found.dtype == dtype
+    assert found.tobytes() == np.ascontiguousarray(x).tobytes()
 
 
 def test_what_lies_otherwise_is_left_to_numpy():

@@ -1,5 +1,7 @@
 """torch.backends.cpu."""
 
+from .....xla import processor as _processor
+
 
 def get_cpu_capability() -> str:
     """The widest vector instructions of the processor, as far as Linux tells.
@@ -7,8 +9,6 @@ def get_cpu_capability() -> str:
     >>> isinstance(torch.backends.cpu.get_cpu_capability(), str)
     True
     """
-    from .....xla.processor import about, has_wide_vectors
-
-    if has_wide_vectors():
+    if _processor.has_wide_vectors():
         return "AVX512"
-    return "AVX2" if "avx2" in about("flags") else "DEFAULT"
+    return "AVX2" if "avx2" in _processor.about("flags") else "DEFAULT"
