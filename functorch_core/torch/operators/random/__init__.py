@@ -4,10 +4,11 @@ Every draw takes the generator first and returns a new contiguous array.
 """
 
 from .discrete import bernoulli, dropout_mask, multinomial
+from .gammas import dirichlet, standard_gamma
 from .generator import DEFAULT_SEED, Mt19937Generator
 from .initializers import trunc_normal
 from .normals import log_normal, normal, normal_at, normal_from_arrays
-from .rejection import binomial, dirichlet, poisson, standard_gamma
+from .rejection import binomial, poisson
 from .transforms import cauchy, exponential, geometric
 from .uniforms import integers_at, randint, random_full_range, randperm, rrelu_noise, uniform, uniform_at
 

@@ -335,6 +335,42 @@ class _UniformReader:
             self._generator.go_on_from(self._before, 2 * (self._block - len(self._unread)))
 
 
+class Stretch:
+    """Uniforms drawn ahead, of which those that were not read are given back at the end."""
+
+    def __init__(self, gen: Mt19937Generator):
+        self._gen = gen
+        self._drawn: list[tuple[dict, int]] = []  # state of the bit generator before, how many
+        self._uniforms = np.zeros(0)
+
+    def peek(self, n: int) -> np.ndarray:
+        """At least the next n uniforms."""
+        more = n - self._uniforms.size
+        if more > 0:
+            self._drawn.append((self._gen.state_of_bits(), more))
+            self._uniforms = np.concatenate([self._uniforms, self._gen.uniform_float64(more)])
+        return self._uniforms
+
+    def advance(self, n: int) -> None:
+        """Read the next n, which were drawn."""
+        self._uniforms = self._uniforms[n:]
+
+    def read(self) -> float:
+        """Read the next one."""
+        uniform = float(self.peek(1 if self._uniforms.size else 64)[0])
+        self.advance(1)
+        return uniform
+
+    def give_back(self) -> None:
+        """Set the generator to where the first lies that was not read."""
+        unread = self._uniforms.size
+        while unread:
+            state, n = self._drawn.pop()
+            if unread <= n:
+                self._gen.go_on_from(state, 2 * (n - unread))
+            unread -= min(n, unread)
+
+
 def _drawn(n: int, dtype, draw_block) -> np.ndarray:
     if n <= _BLOCK:
         return draw_block(n)

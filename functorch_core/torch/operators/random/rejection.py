@@ -1,30 +1,30 @@
-"""Samples by rejection: Poisson, gamma, Dirichlet, binomial.
+"""Samples by rejection: Poisson, binomial.
 
-How many uniforms a sample takes depends on the uniforms, so these go element by element, in
-Python: 1 to 5 us each. The order of operations and their types are PyTorch's, whose float32
-arguments stay float32 where an operation meets no float64.
+How many uniforms a sample takes depends on the uniforms, so these go element by element, in Python: binomial numbers
+1 to 5 us each; many Poisson numbers 0.1 us where the rates are below 1, 0.3 below 10, 0.6 above, drawn of uniforms
+in a list. Only trials of one rate of 10 or more go all at once, 0.1 us each. The order of operations
+and their types are PyTorch's, whose float32 arguments stay float32 where an operation meets no float64.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 
 import numpy as np
 
-from .arithmetic import FLOAT_TYPES, cast, require_dtype
-from .generator import Mt19937Generator
+from .arithmetic import FLOAT_TYPES, cast, libm, require_dtype
+from .generator import Mt19937Generator, Stretch
 
+MANY = 64  # elements from which on a block of uniforms in a list is faster
+BLOCK = 1 << 13  # elements in a pass
 _ARGUMENT_TYPES = FLOAT_TYPES[2:]
-_f32 = np.float32
-
-# float32 constants of PyTorch's gamma sampler, which computes in float64 with them.
-_THIRD, _SQUEEZE = float(_f32(1.0 / 3.0)), float(_f32(0.0331))
 
 Read = Callable[[], float]
 
 
-def _require_finite(name: str, argument: str, values: np.ndarray) -> None:
+def require_finite(name: str, argument: str, values: np.ndarray) -> None:
     """Refuses what PyTorch's rejection loops never return from."""
     if not np.isfinite(values).all():
         raise ValueError(f"{name} expected finite {argument}, got infinity or NaN")
@@ -41,11 +41,66 @@ def poisson(gen: Mt19937Generator, rates: np.ndarray) -> np.ndarray:
     dtype = require_dtype("poisson", rates.dtype, FLOAT_TYPES)
     if not (rates >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    _require_finite("poisson", "rates", rates)
-    flat = rates.ravel().astype(np.float64).tolist()
-    with gen.uniform_reader(2 * len(flat)) as read:
-        values = [_poisson_one(rate, read) for rate in flat]
-    return cast(np.array(values, np.float64), dtype).reshape(rates.shape)
+    require_finite("poisson", "rates", rates)
+    if rates.size < MANY:
+        with gen.uniform_reader(2 * rates.size) as read:
+            values = np.array([_poisson_one(rate, read) for rate in rates.ravel().tolist()], np.float64)
+    else:
+        values = _many_poissons(gen, rates.ravel().astype(np.float64))
+    return cast(values, dtype).reshape(rates.shape)
+
+
+def _many_poissons(gen, rates: np.ndarray) -> np.ndarray:
+    """Poisson numbers of many rates, (n,) float64, in blocks of which the uniforms are drawn at once."""
+    values, stretch = np.zeros(rates.size), Stretch(gen)
+    try:
+        for start in range(0, rates.size, BLOCK):
+            block = rates[start : start + BLOCK]
+            drawn = block > 0  # what is 0 takes no uniform
+            positive = block[drawn]
+            if not positive.size:
+                continue
+            least, most = float(positive.min()), float(positive.max())
+            if least == most >= 10:
+                counts = _poissons_of_one_rate(stretch, least, positive.size)
+            else:
+                counts = _poissons(stretch, positive, _by_products if most < 10 else _one_by_one)
+            values[start : start + BLOCK][drawn] = counts
+    finally:
+        stretch.give_back()
+    return values
+
+
+def _poissons(stretch: Stretch, rates: np.ndarray, counted: Callable) -> list[int]:
+    """counted(rates, read), where `read` reads from a list: 20 ns instead of 60."""
+    expected = float(np.where(rates < 10, rates + 1, 2.8).sum()) + 6 * math.sqrt(10 * rates.size)
+    while True:
+        uniforms = stretch.peek(int(expected))
+        ahead = iter(uniforms.tolist())
+        try:
+            counts = counted(rates, ahead.__next__)
+        except StopIteration:
+            expected = 1.25 * uniforms.size
+            continue
+        stretch.advance(uniforms.size - operator.length_hint(ahead))
+        return counts
+
+
+def _one_by_one(rates: np.ndarray, read: Read) -> list[int]:
+    return [_poisson_one(rate, read) for rate in rates.tolist()]
+
+
+def _by_products(rates: np.ndarray, read: Read) -> list[int]:
+    """Of rates below 10."""
+    counts = []
+    # The complex exponential calls the C library's exp; NumPy's real one differs by an ulp in 5 %.
+    for threshold in np.exp(-rates.astype(np.complex128)).real.tolist():
+        count, product = 0, read()
+        while product > threshold:
+            count += 1
+            product *= read()
+        counts.append(count)
+    return counts
 
 
 def _poisson_one(rate: float, read: Read) -> int:
@@ -63,10 +118,8 @@ def _poisson_one(rate: float, read: Read) -> int:
 
 def _poisson_by_rejection(rate: float, read: Read) -> int:
     """Hoermann's transformed rejection (PTRS, 1993)."""
-    root, log_rate = math.sqrt(rate), math.log(rate)
-    b = 0.931 + 2.53 * root
+    b = 0.931 + 2.53 * math.sqrt(rate)
     a = -0.059 + 0.02483 * b
-    log_inverse_alpha = math.log(1.1239 + 1.1328 / (b - 3.4))
     accept = 0.9277 - 3.6224 / (b - 2)
     while True:
         u = read() - 0.5
@@ -79,105 +132,53 @@ def _poisson_by_rejection(rate: float, read: Read) -> int:
             return count
         if count < 0 or (us < 0.013 and v > us):
             continue
-        if _log(v) + log_inverse_alpha - math.log(a / (us * us) + b) <= -rate + count * log_rate - math.lgamma(
-            count + 1
-        ):
+        if _poisson_accepts(rate, a, b, us, v, count):
             return count
+
+
+def _poisson_accepts(rate: float, a: float, b: float, us: float, v: float, count: float) -> bool:
+    log_inverse_alpha = math.log(1.1239 + 1.1328 / (b - 3.4))
+    left = _log(v) + log_inverse_alpha - math.log(a / (us * us) + b)
+    return left <= -rate + count * math.log(rate) - math.lgamma(count + 1)
+
+
+def _poissons_of_one_rate(stretch: Stretch, rate: float, n: int) -> np.ndarray:
+    """n numbers of a rate of 10 or more: all trials at once, which take two uniforms each."""
+    b = 0.931 + 2.53 * math.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    accept = 0.9277 - 3.6224 / (b - 2)
+    parts = []
+    while n:
+        uniforms = stretch.peek(2 * int(1.35 * n + 16))
+        u, v = uniforms[0:-1:2] - 0.5, uniforms[1::2]
+        us = 0.5 - np.abs(u)
+        with np.errstate(divide="ignore"):  # -inf is rejected as negative
+            counts = np.floor((2 * a / us + b) * u + rate + 0.43)
+        accepted = (us >= 0.07) & (v <= accept)
+        (unsure,) = np.nonzero(~accepted & (counts >= 0) & ((us >= 0.013) | (v <= us)))
+        accepted[unsure] = _accepted(rate, a, b, us[unsure], v[unsure], counts[unsure])
+        taken = np.flatnonzero(accepted)[:n]
+        parts.append(counts[taken])
+        n -= taken.size
+        stretch.advance(2 * (int(taken[-1]) + 1) if not n else 2 * u.size)
+    return np.concatenate(parts)
+
+
+def _accepted(rate: float, a: float, b: float, us: np.ndarray, v: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """`_poisson_accepts` of many: by NumPy's logarithms, which are exact enough unless both sides are close."""
+    log_rate, log_inverse_alpha = math.log(rate), math.log(1.1239 + 1.1328 / (b - 3.4))
+    with np.errstate(divide="ignore"):
+        left = np.log(v) + log_inverse_alpha - np.log(a / (us * us) + b)
+    above = left - (-rate + counts * log_rate - libm(math.lgamma, counts + 1))
+    accepted = above <= 0
+    (close,) = np.nonzero(np.abs(above) < 1e-9 + 1e-13 * rate * log_rate)
+    for i in close.tolist():
+        accepted[i] = _poisson_accepts(rate, a, b, float(us[i]), float(v[i]), float(counts[i]))
+    return accepted
 
 
 def _log(x: float) -> float:
     return math.log(x) if x > 0.0 else -math.inf
-
-
-# ---- gamma and Dirichlet ---------------------------------------------------------------------
-
-
-def standard_gamma(gen: Mt19937Generator, alpha: np.ndarray) -> np.ndarray:
-    """Gamma samples of unit rate, of the shape and dtype (float32, float64) of `alpha`.
-
-    No sample is less than the smallest normal number. Raises ValueError where alpha is negative,
-    infinite or NaN (PyTorch does not return from some of these).
-    """
-    dtype = require_dtype("gamma", alpha.dtype, _ARGUMENT_TYPES)
-    values = _gammas(gen, alpha).astype(dtype)
-    return np.maximum(values, np.finfo(dtype).tiny)
-
-
-def dirichlet(gen: Mt19937Generator, alpha: np.ndarray) -> np.ndarray:
-    """Dirichlet samples along the last axis, of the shape and dtype of `alpha`."""
-    dtype = require_dtype("dirichlet", alpha.dtype, _ARGUMENT_TYPES)
-    gammas = np.maximum(_gammas(gen, alpha.astype(np.float64)), np.finfo(np.float64).tiny)
-    fractions = (gammas / gammas.sum(axis=-1, keepdims=True)).astype(dtype)
-    return np.clip(fractions, np.finfo(dtype).tiny, np.nextafter(dtype.type(1), dtype.type(0)))
-
-
-def _gammas(gen, alpha: np.ndarray) -> np.ndarray:
-    _require_finite("gamma", "alpha", alpha)
-    if not (alpha >= 0).all():
-        raise ValueError(f"gamma expected alpha >= 0, got {alpha.min()}")
-    with gen.uniform_reader(4 * alpha.size) as read:
-        read_normal = _normal_reader(gen, read)
-        if alpha.dtype == np.float32:
-            values = [_gamma_one(*_gamma_parameters_float32(a), read, read_normal) for a in alpha.ravel()]
-        else:
-            values = [_gamma_one(*_gamma_parameters(a), read, read_normal) for a in alpha.ravel().tolist()]
-    return np.array(values, np.float64).reshape(alpha.shape)
-
-
-def _gamma_parameters(alpha: float) -> tuple[float, float | None]:
-    """Marsaglia and Tsang's d, and 1 / alpha where alpha < 1 (the boost's exponent)."""
-    if alpha == 0:
-        return 0.0, math.inf
-    if alpha < 1:
-        return alpha + 1.0 - _THIRD, 1.0 / alpha
-    return alpha - _THIRD, None
-
-
-def _gamma_parameters_float32(alpha: np.float32) -> tuple[float, float | None]:
-    if alpha == 0:
-        return 0.0, math.inf
-    if alpha < 1:
-        with np.errstate(over="ignore"):
-            inverse = float(_f32(1) / alpha)
-        return float(alpha + _f32(1) - _f32(_THIRD)), inverse
-    return float(alpha - _f32(_THIRD)), None
-
-
-def _gamma_one(d: float, exponent: float | None, read: Read, read_normal: Read) -> float:
-    """Marsaglia and Tsang (2000), the shape boosted where it was less than one."""
-    if d == 0.0:
-        return 0.0
-    scale = 1.0 if exponent is None else math.pow(1 - read(), exponent)
-    c = 1.0 / math.sqrt(9.0 * d)
-    while True:
-        x = read_normal()
-        y = 1.0 + c * x
-        while y <= 0:
-            x = read_normal()
-            y = 1.0 + c * x
-        v = y * y * y
-        u = 1 - read()
-        xx = x * x
-        if u < 1.0 - _SQUEEZE * xx * xx:
-            return scale * d * v
-        if math.log(u) < 0.5 * xx + d * (1.0 - v + math.log(v)):
-            return scale * d * v
-
-
-def _normal_reader(gen, read: Read) -> Read:
-    """Standard normals one by one; the second of a pair is cached in the generator."""
-
-    def read_normal() -> float:
-        if gen.next_normal is not None:
-            cached, gen.next_normal = gen.next_normal, None
-            return cached
-        u1 = read()
-        radius = math.sqrt(-2.0 * math.log1p(-read()))
-        theta = (2.0 * math.pi) * u1
-        gen.next_normal = radius * math.sin(theta)
-        return radius * math.cos(theta)
-
-    return read_normal
 
 
 # ---- binomial --------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ def binomial(gen: Mt19937Generator, count: np.ndarray, prob: np.ndarray) -> np.n
     dtype = require_dtype("binomial", count.dtype, _ARGUMENT_TYPES)
     if prob.dtype != dtype:
         raise RuntimeError(f"binomial expected count and prob of one dtype, got {dtype.name} and {prob.dtype.name}")
-    _require_finite("binomial", "count", count)
+    require_finite("binomial", "count", count)
     count, prob = np.broadcast_arrays(count, prob)
     with gen.uniform_reader(4 * count.size) as read:
         values = [_binomial_one(n, p, read) for n, p in zip(count.ravel(), prob.ravel())]
