@@ -63,7 +63,8 @@ def work_of(graph: Graph, node: Node) -> float:
         return 0.0
     operands, elements = [avals[s] for s in node.inputs], _estimated(traits.work, graph, node)
     plain = traits.elementwise or traits.family == "reduction"
-    return elements * traits.numpy * 1e-3 * (_slower(operands[-1]) if plain and operands else 1.0)
+    slower = max(_slower(operands[-1]), _slower(avals[node.outputs[0]])) if plain and operands else 1.0
+    return elements * traits.numpy * 1e-3 * slower
 
 
 def _estimated(figure: float | Estimate, graph: Graph, node: Node) -> float:

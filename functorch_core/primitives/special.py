@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.lowering import LowerContext, Operand
+from ..core.primitive import Traits
 from ..core.types import Function, Value
 from . import formula as fo
 from . import special_tables as tables
@@ -60,6 +61,7 @@ def special(
     derivative: Function | None = None,
     *,
     lower: Function | None = None,
+    traits: Traits = SPECIAL,
 ) -> Wrapper:
     """Declare an elementwise special function of one operand by its formula."""
     return unary(
@@ -69,7 +71,7 @@ def special(
         dtypes=FLOATS,
         what="floating (not float8)",
         derivative=derivative,
-        traits=SPECIAL,
+        traits=traits,
     )
 
 
@@ -132,7 +134,14 @@ def _erf_lower(ctx: LowerContext, x: Operand) -> Operand:
     return fo.lowered(fo.erf, at_least_float32)(ctx, x)
 
 
-erf = special("erf", fo.erf, _erf_reference, lambda t, out, x: mul(t, _gaussian(x, TWO_OVER_SQRT_PI)), lower=_erf_lower)
+erf = special(
+    "erf",
+    fo.erf,
+    _erf_reference,
+    lambda t, out, x: mul(t, _gaussian(x, TWO_OVER_SQRT_PI)),
+    lower=_erf_lower,
+    traits=SPECIAL.but(numpy=3, compiled=0.12),
+)
 
 erfc = special("erfc", fo.erfc, "erfc", lambda t, out, x: mul(t, _gaussian(x, -TWO_OVER_SQRT_PI)))
 
