@@ -171,3 +171,19 @@ def test_roots_of_products_have_fusion_emitters():
 
     assert chosen(lambda x: sqrt(product(x)))
     assert not chosen(product) and not chosen(sqrt)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("size", [10, 10**6, 2**62])
+def test_products_of_integers_are_exact_and_wrap(dtype, size):
+    """By float64 where it holds all sums, else one by one."""
+    info = np.iinfo(dtype)
+    low, high = max(info.min, -size), min(info.max, size)
+    x, y = (np.random.default_rng(0).integers(low, high, (3, 40, 32), dtype=dtype, endpoint=True) for _ in range(2))
+    y = y.swapaxes(1, 2)
+    graph = graph_of(lambda x, y: [dot_general(x, y, contract=((2,), (1,)), batch=((0,), (0,)))], [x, y])
+    wanted = np.matmul(x.astype(object), y.astype(object))
+    bits = 1 << (8 * np.dtype(dtype).itemsize)
+    wrapped = np.vectorize(lambda n: (n - info.min) % bits + info.min, otypes=[object])(wanted)
+    for found in (evaluate(graph, [x, y])[0], compiled(graph, [x, y])[0]):
+        np.testing.assert_array_equal(found.astype(object), wrapped)
