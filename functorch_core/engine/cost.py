@@ -19,7 +19,7 @@ from ..core.reference import way_of
 # One NumPy call, or a view.
 NUMPY_CALL, NUMPY_VIEW = 1.2, 0.4
 # What elements of other dtypes take, for 1 of float32: NumPy has no arithmetic of the small ones.
-SLOWER = {dt.float16: 25.0, dt.bfloat16: 5.0, dt.complex64: 5.0, dt.complex128: 10.0}
+SLOWER = {dt.float16: 25.0, dt.bfloat16: 5.0, dt.complex64: 2.0, dt.complex128: 4.0}
 ACROSS = 1.2e-3  # microseconds an element of a large array that is read across its rows
 SMALL = 1 << 14  # elements; of so many all rows are in the cache
 # One execution of a compiled program (packing numbers, handing over to another thread and back, which is awaited awake:
