@@ -20,7 +20,7 @@ from ..core.errors import ConcretizationError
 from ..core.trace import Traced, concrete, state
 from ..engine import Value, check_bounds, extent_of, from_numpy, to_numpy
 from ..engine.signatures import bounded
-from ..kernels.indexing import gathered
+from ..kernels.indexing import gathered, nonzero_places
 from ..primitives.indexing import default_fill
 from .op import lift, op
 from .promotion import broadcast_shapes, broadcast_to
@@ -283,7 +283,7 @@ def _places(mask: np.ndarray, shape, dim: int, index) -> tuple[np.ndarray, ...]:
         raise IndexError(
             MASK_SHAPE.format(index=show(index), mask=mask.shape, shape=tuple(shape), dim=dim, wanted=wanted)
         )
-    return np.nonzero(mask)
+    return nonzero_places(mask)
 
 
 def _cut_int(i: int, dim: int, size: int, index) -> _Cut:

@@ -15,6 +15,7 @@ from ..core.aval import aval_of
 from ..core.trace import state
 from ..engine import Value, check_bounds, from_numpy
 from ..kernels import order as kernels
+from ..kernels.indexing import nonzero_places
 from ..kernels.values import kept
 from ..primitives import cumulative, sorting
 from .declaring import check
@@ -290,7 +291,7 @@ def nonzero(x, /, *, size=None, fill_value=0):
     if not a.ndim:
         raise ValueError("nonzero of a 0-d array; reshape it to (1,) first")
     if size is None:
-        places = np.nonzero(host_array(x, "nonzero", SIZE_ADVICE.format(name="nonzero")))
+        places = nonzero_places(host_array(x, "nonzero", SIZE_ADVICE.format(name="nonzero")))
         return tuple(map(as_result, places))
     fills = [_number(f) for f in (fill_value if isinstance(fill_value, (tuple, list)) else [fill_value])]
     if not a.size:

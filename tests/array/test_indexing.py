@@ -7,6 +7,7 @@ import pytest
 
 import functorch_core as fc
 from functorch_core.core.errors import ConcretizationError
+from functorch_core.kernels.indexing import nonzero_places
 
 SHAPES = [(5,), (3, 4), (2, 3, 4), (1, 3), (0, 3), (3, 0, 2), (2, 1, 3, 2), ()]
 
@@ -399,3 +400,15 @@ def test_compiled_reads_and_writes(index):
         written = x.copy()
         np.add.at(written, index, np.float32(1))
         np.testing.assert_array_equal(fc.asarray(x).at[index].add(1.0), written)
+
+
+@pytest.mark.parametrize("shape", [(0,), (7,), (3, 4), (2, 0, 3), (4, 3, 2, 5), (1, 1)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_places_of_what_is_not_zero(shape, turned):
+    array = np.random.default_rng(0).integers(0, 2, shape)
+    array = array.T if turned else array
+    found, wanted = nonzero_places(array), np.nonzero(array)
+    assert len(found) == len(wanted) == array.ndim
+    for a, b in zip(found, wanted):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .... import primitives as p
 from ....core import dtypes as dt
+from ....kernels.indexing import nonzero_places
 from ....transforms.linear_map import linear_map
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import Element
@@ -144,7 +145,8 @@ def nonzero(input, *, out=None, as_tuple=False):
     if input._level is not None:
         refuse_dynamic(input, "nonzero")
     array = input._array()
-    places = from_array(np.ascontiguousarray(np.argwhere(array).astype(np.int64)))
+    found = nonzero_places(array) if array.ndim else np.argwhere(array).T
+    places = from_array(np.stack(found, axis=1, dtype=np.int64) if array.ndim else np.ascontiguousarray(found.T))
     if places.numel():
         with_strides(places, (1, places.shape[0]))  # one index vector after the other, as PyTorch
     return _finish("nonzero", places, out)
