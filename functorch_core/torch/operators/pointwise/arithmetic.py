@@ -179,10 +179,10 @@ OTHER_DTYPE = "expected dtype {{x}} for `{}` but got dtype {{y}}"
 )
 def _lerp(x, end, weight):
     """From the nearer end, so that both ends are met exactly."""
-    size = p.abs(weight) if weight.aval.dtype in dt.COMPLEX else weight
-    near = p.lt(size, 0.5) if size is weight else p.lt(p.mul(size, size), 0.25)
-    step = p.sub(end, x)
-    return p.select(near, p.add(x, p.mul(weight, step)), p.sub(end, p.mul(step, p.sub(1, weight))))
+    size = p.abs(weight)
+    near = p.lt(p.mul(size, size), 0.25) if weight.aval.dtype in dt.COMPLEX else p.lt(size, 0.5)
+    part = p.select(near, weight, p.sub(weight, 1))
+    return p.add(p.select(near, x, end), p.mul(part, p.sub(end, x)))
 
 
 @torch_op(inplace=True, number="taken", node=if_tensor("weight", "LerpBackward1"))
