@@ -20,6 +20,7 @@ from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangent
 from .arithmetic import div, mul, neg
 from .batching import Axis
 from .declare import Wrapper, check_dtype, jointly_linear, no_tangent, wrapper
+from .host_products import product_by_halves
 from .host_sums import LONG, runs, sum_by_ones
 from .structure import broadcast_in_dim, broadcast_in_dim_p, held, reshape, transpose
 
@@ -183,16 +184,18 @@ def _sum_dtype(x: Aval | np.ndarray, axes: Ints) -> np.dtype:
 
 
 def _wide_reference(fun: np.ufunc) -> Function:
+    is_sum = fun is np.add
+
     def at(x: Aval, *, axes: Ints) -> Function | None:
-        wide = _sum_dtype(x, axes)
+        wide = _sum_dtype(x, axes) if is_sum else accumulator(x.dtype)
         plain = by_numpy(fun, x, axes) if wide == x.dtype else None
-        by_ones = sum_by_ones(x, axes, plain or functools.partial(rule, axes=axes)) if fun is np.add else None
-        return by_ones or plain
+        otherwise = plain or functools.partial(rule, axes=axes)
+        return (sum_by_ones if is_sum else product_by_halves)(x, axes, otherwise) or plain
 
     @specialised(at)
     def rule(x: np.ndarray, *, axes: Ints) -> np.ndarray:
         wide = x.astype(accumulator(x.dtype), copy=False)
-        return fun.reduce(wide, axis=axes, dtype=_sum_dtype(x, axes))
+        return fun.reduce(wide, axis=axes, dtype=_sum_dtype(x, axes) if is_sum else wide.dtype)
 
     return rule
 
