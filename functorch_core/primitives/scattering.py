@@ -12,6 +12,7 @@ from ..core import dtypes as dt
 from ..core.aval import Aval, aval_of
 from ..core.lowering import LowerContext, Operand
 from ..core.primitive import NOT_LINEAR, Linear, Primitive, Reason, Traits
+from ..core.reference import contiguous
 from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
 from .arithmetic import add, div, mul
@@ -126,10 +127,12 @@ def _scatter_reference(put: Function) -> Function:
     ) -> np.ndarray:
         rows = rows_of(_scatter_windows(operand, updates, **params), indices.ndim)
         places, inside = rows.places(indices, clip=mode != "drop")
-        updates = updates.transpose(rows.outer).reshape(places.shape + rows.row)
-        if inside is not None:
+        updates = contiguous(updates.transpose(rows.outer)).reshape(places.shape + rows.row)
+        if inside is not None and not inside.all():
             places, updates = places[inside], updates[inside]
-        out = np.array(rows.view(operand), order="C")
+        view = operand.transpose(rows.order)
+        out = view.copy() if view.flags.c_contiguous else contiguous(view)
+        out = out.reshape((math.prod(rows.numbered), *rows.row))
         put(out, places.reshape(-1), updates.reshape((places.size, *rows.row)))
         out = out.reshape(rows.numbered + rows.row)
         return out.transpose(inverse(rows.order))
@@ -380,8 +383,49 @@ def _put(out: np.ndarray, places: np.ndarray, updates: np.ndarray) -> None:
     out[places] = updates
 
 
+ROW = 4  # numbers; of shorter rows one number is combined after the other, each in 2.5 ns
+MANY = 1 << 12  # numbers; fewer NumPy combines as quickly
+LONG_ROW = 256  # numbers; NumPy combines two such rows in the time that it takes to be called
+
+
 def _at(ufunc: np.ufunc) -> Function:
-    return lambda out, places, updates: ufunc.at(out, places, updates)
+    """Combine rows of updates with those of a table at places, which may be equal, in their order.
+
+    NumPy takes 6 to 9 ns for each number of a row. What comes first to its row is combined at once, then what comes
+    second, and so on, as long as this is much; us by NumPy and like this: 300 rows of 512 to 512 places 974 and 97,
+    2,048 rows of 128 to 1,000 places 1,715 and 223, all to one place 880 and 182.
+    """
+
+    def put(table: np.ndarray, places: np.ndarray, updates: np.ndarray) -> None:
+        row = math.prod(updates.shape[1:])
+        if updates.ndim == 1 or updates.size < MANY:
+            return ufunc.at(table, places, updates)
+        table, updates = table.reshape(len(table), row), updates.reshape(len(places), row)
+        left = _in_rounds(ufunc, table, places, updates) if row >= ROW else np.arange(len(places))
+        if row < LONG_ROW:
+            numbers = (places[left, None] * row + np.arange(row)).reshape(-1)
+            return ufunc.at(table.reshape(-1), numbers, updates[left].reshape(-1))
+        for k in left.tolist():
+            old = table[places[k]]
+            ufunc(old, updates[k], out=old)
+
+    return put
+
+
+def _in_rounds(ufunc: np.ufunc, table: np.ndarray, places: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    """Combine what comes first to its place, and so on; returns which updates are left."""
+    left, first = np.arange(len(places)), np.empty(len(table), np.int64)
+    while len(left):
+        at = places[left]
+        first[at[::-1]] = left[::-1]  # the last that is written stays
+        comes_first = first[at] == left
+        now = left[comes_first]
+        if len(now) * updates.shape[1] < ROW * (len(left) + 256):
+            return left
+        rows = places[now]
+        table[rows] = ufunc(table[rows], updates if len(now) == len(updates) else updates[now])
+        left = left[~comes_first]
+    return left
 
 
 def _combine_with(hlo: str) -> Function:
