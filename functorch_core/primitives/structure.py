@@ -19,6 +19,7 @@ from ..core.trace import bind, constant_p
 from ..core.types import Cotangents, Function, Ints, Jvps, Tangents, Value
 from .batching import Axis, move_batch_axis
 from .declare import jointly_linear
+from .host_copies import repeated
 
 MOVING = Traits(family="structure", conjugates=True, moves=slice(0, 1), carries=True)
 VIEW = MOVING.but(numpy=0)  # elements read through it are counted where they are read
@@ -133,13 +134,13 @@ def _reshape_at(x: Aval, *, shape: Ints) -> Function:
         return plain
 
     def of_large(array: np.ndarray) -> np.ndarray:
-        """What has to be copied is copied by strips."""
+        """What has to be copied is copied by strips, what repeats elements in a row by words."""
         if array.flags.c_contiguous:
             return array.reshape(shape)
         try:
             return array.reshape(shape, copy=False)
         except (ValueError, TypeError):  # the latter from NumPy before 2.1
-            return contiguous(array).reshape(shape)
+            return (contiguous if array.strides[-1] else repeated)(array).reshape(shape)
 
     return of_large
 

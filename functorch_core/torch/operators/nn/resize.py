@@ -169,7 +169,7 @@ def _upsample(input: Tensor, sizes, mode, factors, align_corners, antialias):
     picture = bytes_ and mode in ("bilinear", "bicubic")
     y = x if nearest else p.convert(x, dtype=dt.int32 if picture else dt.float32) if bytes_ else wide(x)
     resize = _resized_bytes if picture else resized
-    for dim, out, factor in _passes(sizes, factors, last_first=picture):
+    for dim, out, factor in _passes(sizes, factors, last_first=picture or nearest):
         if out != aval_of(y).shape[dim] or factor not in (None, 1) and not picture:
             y = resize(y, dim, out, mode, factor, align_corners, antialias)
     if bytes_ and not nearest and not picture:
@@ -178,7 +178,8 @@ def _upsample(input: Tensor, sizes, mode, factors, align_corners, antialias):
 
 
 def _passes(sizes, factors, last_first: bool):
-    """(dimension, size, factor) in the order in which they are resized, which matters where each is rounded."""
+    """(dimension, size, factor) in the order in which they are resized, which matters where each is rounded; where they
+    are copied, rows are longer after the last."""
     found = [(2 + i, *each) for i, each in enumerate(zip(sizes, factors))]
     return found[::-1] if last_first else found
 
