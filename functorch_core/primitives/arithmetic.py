@@ -38,6 +38,7 @@ from .declare import (
     same_dtype,
     unary,
 )
+from .host_remainders import FEW, float32_remainders
 from .structure import broadcast_in_dim_p, full, zeros
 
 # ---- linear --------------------------------------------------------------------------------------
@@ -195,7 +196,9 @@ div: Wrapper = binary(
 
 
 def _rem_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return _integer_division(x, y)[1] if x.dtype.kind in "iu" else np.fmod(x, y)
+    if x.dtype.kind in "iu":
+        return _integer_division(x, y)[1]
+    return float32_remainders(x, y) if x.dtype == dt.float32 and x.size >= FEW else np.fmod(x, y)
 
 
 def _rem_by_divisor(t: Value, out: Value, x: Value, y: Value) -> Value:
