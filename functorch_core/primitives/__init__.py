@@ -14,7 +14,6 @@ from .arithmetic import (
     neg,
     nextafter,
     pow,
-    rem,
     round,
     rsqrt,
     sign,
@@ -116,6 +115,7 @@ from .reduce_window import (
     window_scatter,
 )
 from .reductions import reduce_and, reduce_or, reduce_prod, reduce_sum, reduce_xor
+from .remainders import rem
 from .scattering import scatter, scatter_along_axis, scatter_axis
 from .slicing import concatenate, dynamic_slice, dynamic_update_slice, pad, reverse, slice, slice_in_dim
 from .sorting import argsort, sort, sort_keys, top_k

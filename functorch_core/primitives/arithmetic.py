@@ -38,7 +38,6 @@ from .declare import (
     same_dtype,
     unary,
 )
-from .host_remainders import FEW, float32_remainders
 from .structure import broadcast_in_dim_p, full, zeros
 
 # ---- linear --------------------------------------------------------------------------------------
@@ -119,7 +118,7 @@ mul: Wrapper = binary(
 # ---- quotients -----------------------------------------------------------------------------------
 
 
-def _integer_division(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+def integer_division(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
     """(quotient towards zero, remainder) as in XLA: x / 0 is -1 with remainder x; ends wrap."""
     by_zero = y == 0
     divisor = np.where(by_zero, 1, y).astype(x.dtype)
@@ -131,7 +130,7 @@ def _integer_division(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
 
 @specialised(lambda x, y: None if x.dtype.kind in "iu" else np.divide)
 def _div_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return _integer_division(x, y)[0] if x.dtype.kind in "iu" else np.divide(x, y)
+    return integer_division(x, y)[0] if x.dtype.kind in "iu" else np.divide(x, y)
 
 
 def _div_transpose(ct: Value, x: Value, y: Value) -> Cotangents:
@@ -194,27 +193,6 @@ div: Wrapper = binary(
     transpose=_div_transpose,
 )
 
-
-def _rem_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    if x.dtype.kind in "iu":
-        return _integer_division(x, y)[1]
-    return float32_remainders(x, y) if x.dtype == dt.float32 and x.size >= FEW else np.fmod(x, y)
-
-
-def _rem_by_divisor(t: Value, out: Value, x: Value, y: Value) -> Value:
-    """-t trunc(x / y); the exact quotient is (x - out) / y, up to rounding."""
-    return mul(t, neg(round(div(sub(x, out), y))))
-
-
-rem = binary(
-    "rem",
-    "stablehlo.remainder",
-    _rem_reference,
-    dtypes=dt.REAL,
-    what="real",
-    derivatives=(lambda t, out, x, y: t, _rem_by_divisor),
-    traits=ELEMENTWISE.but(numpy=20),
-)
 
 # ---- size and sign -------------------------------------------------------------------------------
 

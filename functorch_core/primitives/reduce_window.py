@@ -21,7 +21,7 @@ from ..core.lowering import dims as dims_attr
 from ..core.primitive import NOT_LINEAR, Primitive, Reason, Traits
 from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
-from .arithmetic import add, div, mul, rem, sub
+from .arithmetic import add, div, mul, sub
 from .batching import Axis, move_batch_axis
 from .bitwise import and_, or_
 from .comparison import eq, ne, select
@@ -30,6 +30,7 @@ from .declare import Wrapper, check_dtype, jointly_linear, no_tangent, wrapper
 from .extremes import choose_keeping_nan
 from .indexing import take
 from .reductions import accumulator, combine_by, compare_operands, convert_operand, highest, lowest
+from .remainders import rem
 from .scattering import scatter_axis
 from .slicing import concatenate, pad, pad_p, slice
 from .structure import broadcast_in_dim, constant, full, iota, optimization_barrier, reshape, transpose, zeros

@@ -284,3 +284,31 @@ def test_complex_logarithms_at_zero_and_infinity():
         wanted = reference(z)
         np.testing.assert_array_equal(found.real, wanted.real)
         np.testing.assert_allclose(found.imag, np.angle(z) / (np.angle(z)[2] / wanted[2].imag))
+
+
+REMAINDERS = {
+    "usual": lambda k, y: (100 * RNG.standard_normal(len(k)), y),
+    "multiples": lambda k, y: (k * y, y),
+    "next to multiples": lambda k, y: (np.nextafter((k * y).astype(np.float32), np.float32(np.inf)), y),
+    "by a tenth": lambda k, y: (k * np.float32(0.1), np.full(len(k), 0.1)),
+    "by three": lambda k, y: (k, np.full(len(k), 3)),
+    "any bits": lambda k, y: RNG.integers(0, 2**32, (2, len(k)), dtype=np.uint32).view(np.float32),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("options", ["fast", "chosen", "jit"])
+@pytest.mark.parametrize("case", REMAINDERS)
+def test_remainders_are_exact(case, options):
+    k, y = RNG.integers(-(2**20), 2**20, 5000).astype(np.float32), RNG.standard_normal(5000).astype(np.float32)
+    x, y = (np.asarray(a, np.float32) for a in REMAINDERS[case](k, y))
+
+    def remainders(both):
+        a, b = (p.slice_in_dim(both, start=i, limit=i + 1, dimension=0) for i in (0, 1))
+        return p.rem(a, b)
+
+    (found,) = compiled([remainders], np.stack([x, y]), options)
+    wanted, tiny = np.fmod(x, y), np.finfo(np.float32).smallest_normal
+    kept = (abs(wanted) >= tiny) & (abs(x) >= tiny) & (abs(y) >= tiny) | (wanted == 0) & (abs(x) >= tiny)
+    np.testing.assert_array_equal(found[0][kept], wanted[kept])
+    assert (np.signbit(found[0]) == np.signbit(wanted))[kept].all()
