@@ -23,16 +23,19 @@ def numbers(shape, dtype=np.float32):
 
 
 def same_bits(a, b):
-    np.testing.assert_array_equal(a.view(np.uint32), b.view(np.uint32))
+    bits = f"u{a.itemsize}"
+    np.testing.assert_array_equal(a.view(bits), b.view(bits))
 
 
 @pytest.mark.parametrize("other", [0.0, -0.0, 2.5, np.nan, "array"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_choices(shape, other):
-    x = numbers(shape)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_choices(shape, other, dtype):
+    x = numbers(shape, dtype)
     mask = np.random.default_rng(1).random(shape) > 0.5
-    other = x[::-1].copy() if other == "array" else np.array(other, np.float32)
-    for pred in (mask, np.broadcast_to(mask[..., :1], shape), np.broadcast_to(mask[:1], shape)):
+    other = x[::-1].copy() if other == "array" else np.array(other, dtype)
+    spread = np.broadcast_to(mask[..., :1], shape), np.broadcast_to(mask[:1], shape)
+    for pred in (mask, mask & False, mask | True, *spread):
         same_bits(_select_bits(pred, x, other), np.where(pred, x, other))
         same_bits(_select_bits(pred, other, x), np.where(pred, other, x))
     across = np.ascontiguousarray(x.T).T
