@@ -105,7 +105,7 @@ def _dot_at(
     left = _as_matrices(x, batch[0] + free_x + contract[0], (*shared, math.prod(kept_x), n))
     right = _as_matrices(y, batch[1] + contract[1] + free_y, (*shared, n, math.prod(kept_y)))
     shape = (*shared, *kept_x, *kept_y)
-    matmul = matmul_for(math.prod(kept_x), math.prod(kept_y), n)
+    matmul = matmul_for(math.prod(kept_x), math.prod(kept_y), n) if n != 1 else np.multiply  # BLAS takes ten times that
     if out_dtype in dt.INTEGER and min(math.prod(kept_x), math.prod(kept_y), n) >= FEW:
         matmul = functools.partial(_product_of_integers, matmul)
     if shape == (*shared, math.prod(kept_x), math.prod(kept_y)):
@@ -368,6 +368,7 @@ def sum_of_dots(x: Value, y: Value, *weights: Value, batch: tuple[Ints, ...], di
     return dot_general(x, y, contract=((bx,), (by,)), batch=(tuple(more_x), tuple(more_y)))
 
 
+WRITTEN = 5.0  # what it takes to write a result, in products
 INTEGERS = 3.0  # a product of integers takes as long as so many: by float64, mostly
 VECTOR = (
     10_000.0  # microseconds: what a matrix by a vector takes to compile, as XLA writes out its loops (matrices: 2,000)
@@ -376,7 +377,7 @@ VECTOR = (
 
 def _products(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
     contracted = math.prod(operands[0].shape[d] for d in params["contract"][0])
-    products = float(results[0].size) * contracted if operands[1].size else 0.0
+    products = results[0].size * (contracted + WRITTEN) if operands[1].size else 0.0
     return products * (1 if operands[0].dtype.kind in "fcV" else INTEGERS)
 
 
