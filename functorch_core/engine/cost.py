@@ -20,7 +20,7 @@ from ..core.reference import way_of
 NUMPY_CALL, NUMPY_VIEW = 1.2, 0.4
 # What elements of other dtypes take, for 1 of float32: NumPy has no arithmetic of the small ones.
 SLOWER = {dt.float16: 25.0, dt.bfloat16: 5.0, dt.complex64: 2.0, dt.complex128: 4.0}
-ACROSS = 1.2e-3  # microseconds an element of a large array that is read across its rows
+ACROSS = 2.5e-4  # microseconds an element of a large array that is read across its rows, by NumPy and in a program
 SMALL = 1 << 14  # elements; of so many all rows are in the cache
 # One execution of a compiled program (packing numbers, handing over to another thread and back, which is awaited awake:
 # 15 to 25 us more than by NumPy where the result is read at once; 80 on a busy machine), and a kernel in it.
@@ -105,7 +105,7 @@ def _compilation(graph: Graph, node: Node) -> float:
 def of_graph(graph: Graph) -> Cost:
     """The estimate of a graph; nodes of graphs inside it count, too."""
     reference = _reading_across(graph)
-    fused, compile_ = 0.2 * reference, 0.0
+    fused, compile_ = reference, 0.0
     if any(a.ndim > NUMPY_DIMS for a in graph.avals):
         reference = math.inf
     nodes = 0
