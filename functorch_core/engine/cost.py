@@ -79,9 +79,11 @@ def _slower(operand: Aval) -> float:
     return SLOWER.get(operand.dtype, 2.0 if operand.dtype.itemsize == 8 else 1.0)
 
 
-def _turned(node: Node) -> bool:
-    """Whether a view has its rows across memory."""
-    return node.primitive.name == "transpose" and node.params["permutation"][-1] != len(node.params["permutation"]) - 1
+def _turned(graph: Graph, node: Node) -> bool:
+    """Whether a view has its rows across memory, or the other way round."""
+    if node.primitive.name == "transpose":
+        return node.params["permutation"][-1] != len(node.params["permutation"]) - 1
+    return node.primitive.name == "reverse" and graph.avals[node.inputs[0]].ndim - 1 in node.params["dims"]
 
 
 def _reading_across(graph: Graph) -> float:
@@ -90,7 +92,7 @@ def _reading_across(graph: Graph) -> float:
     for node in graph.nodes:
         traits = node.primitive.traits
         if not traits.numpy:
-            if _turned(node) or not across.isdisjoint(node.inputs):
+            if _turned(graph, node) or not across.isdisjoint(node.inputs):
                 across.update([s for s in node.outputs if graph.avals[s].size > SMALL])
         elif traits.family != "dot":
             found += sum([graph.avals[s].size for s in across.intersection(node.inputs)])

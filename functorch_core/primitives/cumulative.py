@@ -28,7 +28,7 @@ from .slicing import reverse as flip
 from .structure import broadcast_in_dim, constant, full, iota, reshape, transpose, zeros
 from .transcendental import exp
 
-CUMULATIVE = Traits(family="cumulative", numpy=1.6, compiled=0.7, compile=80_000, expensive=True)
+CUMULATIVE = Traits(family="cumulative", numpy=1.6, compiled=0.6, compile=80_000, expensive=True)
 
 ALONE = 1 << 14  # elements of a vector whose programs have fusion emitters
 LONG = 16  # elements; of so many CPU programs combine four at a time first
@@ -351,6 +351,7 @@ cummax: Wrapper = _cumulative(
     dtypes=dt.ORDERED,
     what="real or bool",
     jvp=_extreme_jvp(lambda x, *, axis, reverse: cummax(x, axis=axis, reverse=reverse)),
+    traits=CUMULATIVE.but(numpy=6, compiled=0.2),
 )
 cummin: Wrapper = _cumulative(
     "cummin",
@@ -360,6 +361,7 @@ cummin: Wrapper = _cumulative(
     dtypes=dt.ORDERED,
     what="real or bool",
     jvp=_extreme_jvp(lambda x, *, axis, reverse: cummin(x, axis=axis, reverse=reverse)),
+    traits=CUMULATIVE.but(numpy=6, compiled=0.2),
 )
 
 # ---- cumlogsumexp --------------------------------------------------------------------------------
