@@ -20,15 +20,15 @@ from ..core.reference import way_of
 NUMPY_CALL, NUMPY_VIEW = 1.2, 0.4
 # What elements of other dtypes take, for 1 of float32: NumPy has no arithmetic of the small ones.
 SLOWER = {dt.float16: 25.0, dt.bfloat16: 5.0, dt.complex64: 2.0, dt.complex128: 4.0}
-ACROSS = 2.5e-4  # microseconds an element of a large array that is read across its rows, by NumPy and in a program
+ACROSS = 2.5e-4  # microseconds an element of a large array that is read across its rows
 SMALL = 1 << 14  # elements; of so many all rows are in the cache
 # One execution of a compiled program (packing numbers, handing over to another thread and back, which is awaited awake:
 # 15 to 25 us more than by NumPy where the result is read at once; 80 on a busy machine), and a kernel in it.
 EXECUTE, KERNEL = 30.0, 1.0
 BUFFER = 1.0  # an input of a program, or a result
-# A byte of them, which no fusion spares: 262,144 numbers negated take a program 70 us, NumPy 25; the sum of two such 75
-# and 30. What it costs NumPy is part of what each op takes.
-BYTE = 2e-5
+# A byte of a result, which no fusion spares: 262,144 numbers negated take a program 70 us, NumPy 25; the sum of two
+# such 75 and 30. What it costs NumPy is part of what each op takes. (Not of an input: a table may be read in places.)
+BYTE = 2.5e-5
 PASSING = (
     3.0  # an input that nobody holds any more: the next run has another, which NumPy made and XLA has to take over
 )
@@ -107,7 +107,7 @@ def _compilation(graph: Graph, node: Node) -> float:
 def of_graph(graph: Graph) -> Cost:
     """The estimate of a graph; nodes of graphs inside it count, too."""
     reference = _reading_across(graph)
-    fused, compile_ = reference, 0.0
+    fused, compile_ = 0.2 * reference, 0.0
     if any(a.ndim > NUMPY_DIMS for a in graph.avals):
         reference = math.inf
     nodes = 0

@@ -303,9 +303,9 @@ def _new_plan(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Devi
 def _when(
     units: list[Unit], recording: Recording, live: tuple[int, ...], passing: int = 0, rare: bool = False
 ) -> tuple[float, float]:
-    avals = [v.aval for v in recording.inputs] + [recording.values[slot].aval for slot in live]
-    numbers, size = len(recording.floats) + len(recording.ints), sum([a.nbytes for a in avals])
-    return threshold_of(units, len(avals), numbers, spared(recording, live), passing, rare, size)
+    buffers, numbers = len(live) + len(recording.inputs), len(recording.floats) + len(recording.ints)
+    size = sum([recording.values[slot].aval.nbytes for slot in live])
+    return threshold_of(units, buffers, numbers, spared(recording, live), passing, rare, size)
 
 
 def _ask_again(plan: Plan, recording: Recording, live: tuple[int, ...]) -> None:
@@ -378,9 +378,9 @@ def threshold_of(
     rare: bool = False,
     size: int = 0,
 ) -> tuple[float, float]:
-    """At which sightings a recording of these units, with so many inputs and results of `size` bytes and packed
-    numbers, starts to be compiled and must be: infinite if it never pays. `in_place`: copies that the ops' time has and
-    nobody makes; `passing`: the inputs that nobody else holds, and that are other ones at each sighting.
+    """At which sightings a recording of these units, with so many inputs and results and packed numbers, starts to be
+    compiled and must be: infinite if it never pays. `in_place`: copies that the ops' time has and nobody makes;
+    `passing`: the inputs that nobody else holds, and that are other ones at each sighting; `size`: the results' bytes.
 
     The quicker a program is than its ops, the less of its price must have been lost: 1/16 of it where it
     takes a quarter of the time, 1/4 where it takes half. Where it takes more than half, the ops go on

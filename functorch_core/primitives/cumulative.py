@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,17 @@ from .slicing import reverse as flip
 from .structure import broadcast_in_dim, constant, full, iota, reshape, transpose, zeros
 from .transcendental import exp
 
-CUMULATIVE = Traits(family="cumulative", numpy=1.6, compiled=0.6, compile=80_000, expensive=True)
+
+def _scanned(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    """NumPy takes one number after the other: integers, which are quicker to add, in a seventh of the time."""
+    return operands[0].size * (0.15 if operands[0].dtype.kind in "iub" else 1.0)
+
+
+def _compiled(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    return 2.0 if operands[0].dtype.kind in "iub" else 0.3
+
+
+CUMULATIVE = Traits(family="cumulative", numpy=3, work=_scanned, compiled=_compiled, compile=80_000, expensive=True)
 
 ALONE = 1 << 14  # elements of a vector whose programs have fusion emitters
 LONG = 16  # elements; of so many CPU programs combine four at a time first
