@@ -104,10 +104,9 @@ def _elementwise(x: Aval, otherwise: Function, each: float, most: float, *steps:
 def positive(x: Aval) -> Way | None:
     """For the greater of x and 0: 262,144 numbers in 19 us for 44 by np.clip, 110 by a choice."""
 
-    def clip(x: np.ndarray) -> np.ndarray:
-        return in_pieces(lambda part: part.clip(0, math.inf), 1, aval, x)
+    def clip(array: np.ndarray) -> np.ndarray:
+        return in_pieces(lambda part: part.clip(0, math.inf), 1, x, array)
 
-    aval = x
     return _elementwise(x, clip, 0.1, math.inf, MAXIMUM, 0.0, MAXIMUM)
 
 

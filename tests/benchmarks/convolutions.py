@@ -10,12 +10,11 @@ A call's result is read. Times are first quartiles of a round, of which the leas
 from __future__ import annotations
 
 import argparse
-import json
-import math
-import subprocess
+import functools
 import sys
-import time
 from typing import Any
+
+from .by_name import compare, library_of, quartile, serve
 
 WARM_UP, SECONDS, MOST = 8, 0.2, 60
 
@@ -43,49 +42,25 @@ def names() -> list[str]:
     return [f"{kind}, {batch} x {widths[KINDS[kind][3]]}" for kind in KINDS for batch, widths in SIZES]
 
 
-def _quartile(call: Any) -> float:
-    """Milliseconds."""
-    for _ in range(WARM_UP):
-        call()
-    start = time.perf_counter()
-    call()
-    n = max(5, min(MOST, int(SECONDS / (time.perf_counter() - start))))
-    times = []
-    for _ in range(n):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return sorted(times)[n // 4] * 1e3
+def _times(torch: Any, name: str) -> list[float]:
+    kind, _, size = name.rpartition(", ")
+    batch, width = map(int, size.split(" x "))
+    function, channels, shape, dims, params = KINDS[kind]
+    x, w = torch.randn(batch, channels, *[width] * dims), torch.randn(*shape)
+    x_taped, w_taped = x.clone().requires_grad_(), w.clone().requires_grad_()
+    convolve = getattr(torch.nn.functional, function)
 
+    def forward() -> float:
+        with torch.no_grad():
+            return convolve(x, w, **params).flatten()[0].item()
 
-def _work(library: str) -> None:
-    """Answer each name that comes with the times forward and with gradients."""
-    if library == "ours":
-        from functorch_core import torch
-    else:
-        import torch  # type: ignore[no-redef]
-    torch.manual_seed(0)
-    answers, sys.stdout = sys.stdout, sys.stderr
-    for line in sys.stdin:
-        kind, _, size = line.strip().rpartition(", ")
-        batch, width = map(int, size.split(" x "))
-        name, channels, shape, dims, params = KINDS[kind]
-        x, w = torch.randn(batch, channels, *[width] * dims), torch.randn(*shape)
-        x_taped, w_taped = x.clone().requires_grad_(), w.clone().requires_grad_()
-        convolve = getattr(torch.nn.functional, name)
+    def with_gradients() -> float:
+        x_taped.grad = w_taped.grad = None
+        out = convolve(x_taped, w_taped, **params)
+        out.backward(torch.ones_like(out))
+        return x_taped.grad.flatten()[0].item()
 
-        def forward() -> float:
-            with torch.no_grad():
-                return convolve(x, w, **params).flatten()[0].item()
-
-        def with_gradients() -> float:
-            x_taped.grad = w_taped.grad = None
-            out = convolve(x_taped, w_taped, **params)
-            out.backward(torch.ones_like(out))
-            return x_taped.grad.flatten()[0].item()
-
-        answers.write(json.dumps([_quartile(forward), _quartile(with_gradients)]) + "\n")
-        answers.flush()
+    return [quartile(call, WARM_UP, SECONDS, MOST) for call in (forward, with_gradients)]
 
 
 def main() -> None:
@@ -94,35 +69,9 @@ def main() -> None:
     parser.add_argument("kinds", nargs="*")
     parser.add_argument("--rounds", type=int, default=2)
     given = parser.parse_args()
-    sides = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.benchmarks.convolutions", "--work", library],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )
-        for library in ("ours", "torch")
-    ]  # fmt: skip
-    ratios: list[list[float]] = [[], []]
-    print(f"{'':36s} forward: ours, PyTorch, ratio     with gradients")
-    for name in names():
-        if given.kinds and not any(kind in name for kind in given.kinds):
-            continue
-        best = [[math.inf, math.inf] for _ in sides]
-        for _ in range(given.rounds):
-            for side, times in zip(sides, best):
-                side.stdin.write(name + "\n")  # type: ignore[union-attr]  # a pipe
-                side.stdin.flush()  # type: ignore[union-attr]
-                times[:] = map(min, times, json.loads(side.stdout.readline()))  # type: ignore[union-attr]
-        ours, theirs = best
-        row = [a / b for a, b in zip(ours, theirs)]
-        for found, ratio in zip(ratios, row):
-            found.append(ratio)
-        print(f"{name:36s}", *[f"{a:8.3f} ms {b:8.3f} {r:6.2f}    " for a, b, r in zip(ours, theirs, row)], flush=True)
-    for what, found in zip(("forward", "with gradients"), ratios):
-        mean, above = math.exp(sum(map(math.log, found)) / len(found)), sum(r > 1 for r in found)
-        print(f"{what}: geometric mean {mean:.2f}, largest {max(found):.2f}, {above} of {len(found)} above 1.0")
-    for side in sides:
-        side.terminate()
+    chosen = [name for name in names() if not given.kinds or any(kind in name for kind in given.kinds)]
+    compare("tests.benchmarks.convolutions", chosen, given.rounds, 1.0)
 
 
 if __name__ == "__main__":
-    _work(sys.argv[2]) if sys.argv[1:2] == ["--work"] else main()
+    serve(functools.partial(_times, library_of(sys.argv[2]))) if sys.argv[1:2] == ["--work"] else main()
