@@ -19,8 +19,7 @@ from .declare import ELEMENTWISE, binary, elementwise_lower, same_dtype
 from .host_remainders import EXACT, FEW, float32_remainders
 from .reductions import reduce_or
 from .structure import zeros
-
-SEVERAL = 2048  # numbers; of fewer a choice between two ways takes as long
+from .transcendental import has_quick_way
 
 
 def _rem_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -48,7 +47,7 @@ def _has_odd_quotients(x: Value, y: Value) -> Value:
 def _rem_lower(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
     """XLA calls C's function for each: 262,144 numbers 3.1 ms, like this 0.2."""
     plain = elementwise_lower("stablehlo.remainder", same_dtype)
-    if ctx.platform != "cpu" or x.aval.dtype != dt.float32 or x.aval.size < SEVERAL or ctx.root.meshes:
+    if not has_quick_way(ctx, x):
         return plain(ctx, x, y)
     (odd,), (quick,) = ctx.call(_has_odd_quotients, x, y), ctx.call(_quick, x, y)
     slow = ctx.region((), lambda inner: plain(inner, x, y))

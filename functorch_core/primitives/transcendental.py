@@ -29,9 +29,9 @@ from .structure import full
 TRANSCENDENTAL = ELEMENTWISE.but(family="transcendental", numpy=0.4)
 # Nanoseconds a number where NumPy has C's functions, and 512-bit vectors if the processor has.
 SCALAR = 0.3 if has_wide_vectors() else 3.0
-# Numbers: of fewer the operations that a vector form has more cost more than they save. SIREN's gradient (six layers of
-# 512 x 512) takes 13.3 ms for 21.5, and 0.31 s to compile for 0.18.
-FEW, SEVERAL = 64, 2048
+# Numbers: of fewer a choice between two ways takes as long as it saves. SIREN's gradient (six layers of 512 x 512)
+# takes 13.3 ms for 21.5, and 0.31 s to compile for 0.18.
+SEVERAL = 2048
 LN2, LN10 = math.log(2), math.log(10)
 
 
@@ -59,7 +59,7 @@ def _transcendental(
             return ctx.call(form, x)[0]
         if x.aval.dtype.itemsize <= 2:  # rounded once; XLA rounds to float16 at every step
             return ctx.call(by_float32, x, of=apply)[0]
-        if many is not None and _is_for_vectors(ctx, x):
+        if many is not None and ctx.platform == "cpu" and x.aval.dtype == dt.float32:
             return many(ctx, x, plain)
         out = plain(ctx, x)
         return ctx.call(signs, x, out)[0] if signs and x.aval.dtype in dt.COMPLEX else out
@@ -76,15 +76,18 @@ def _transcendental(
     return apply
 
 
-def _is_for_vectors(ctx: LowerContext, x: Operand) -> bool:
-    return ctx.platform == "cpu" and x.aval.dtype == dt.float32 and x.aval.size >= FEW
+def has_quick_way(ctx: LowerContext, x: Operand) -> bool:
+    """Whether many float32 numbers on a CPU may take a way that depends on their number and on what they are: not over
+    several devices, which would have to agree, nor in a file for all sizes."""
+    several = x.aval.dtype == dt.float32 and x.aval.size >= SEVERAL
+    return several and ctx.platform == "cpu" and not ctx.root.meshes and "portable" not in ctx.root.features
 
 
 def _at_any_angle(form: Function) -> Function:
     """The form, and XLA's own where there are angles for which it is not exact."""
 
     def lower(ctx: LowerContext, x: Operand, plain: Function) -> Operand:
-        if x.aval.size < SEVERAL or ctx.root.meshes:
+        if not has_quick_way(ctx, x):
             return plain(ctx, x)
         (large,), (quick,) = ctx.call(trigonometry.has_large_angles, x), ctx.call(form, x)
         slow = ctx.region((), lambda inner: plain(inner, x))

@@ -46,6 +46,11 @@ CASES = {
     "outer": (lambda x, y: x[:, None] * y, (spec("a"), spec("c")), [(draw(4), draw(9))]),
     "pairs": (lambda x: x @ jnp.eye(x.shape[0]), (spec("n, n"),), [(draw(7, 7),)]),
     "loop": (lambda x: lax.scan(lambda c, v: (c + v, c * v), 0.0, x), (spec("n"),), [(draw(40),)]),
+    "angles and remainders": (
+        lambda x: (jnp.sin(x), jnp.tan(x), jnp.arcsin(x / 9), jnp.arctan2(x, jnp.cos(x)), jnp.fmod(x, 0.7)),
+        (spec("n"),),
+        [(draw(n),) for n in (1, 70, 5000)],
+    ),
     "numbers": (lambda x, s: x * s, (spec("n"), 2.0), [(draw(6), 3.5)]),
 }
 
