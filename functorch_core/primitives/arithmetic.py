@@ -119,13 +119,24 @@ mul: Wrapper = binary(
 
 
 def integer_division(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
-    """(quotient towards zero, remainder) as in XLA: x / 0 is -1 with remainder x; ends wrap."""
-    by_zero = y == 0
-    divisor = np.where(by_zero, 1, y).astype(x.dtype)
-    remainder = np.fmod(x, divisor)
-    quotient = np.floor_divide(x - remainder, divisor)
-    all_ones = np.invert(np.zeros((), x.dtype))
-    return np.where(by_zero, all_ones, quotient), np.where(by_zero, x, remainder)
+    """(quotient towards zero, remainder) as in XLA: x / 0 is -1 with remainder x; ends wrap.
+
+    512 x 512 by one number, which NumPy multiplies by its reciprocal, 0.2 ms, by others 0.7; by fmod, too, 1.7.
+    """
+    divisor = y[(0,) * y.ndim] if y.size and not any(y.strides) else y
+    by_zero = divisor == 0
+    divided_by_zero = by_zero.any()
+    if divided_by_zero:
+        divisor = np.where(by_zero, 1, divisor).astype(x.dtype)
+    quotient = np.floor_divide(x, divisor)
+    remainder = x - quotient * divisor
+    if x.dtype.kind == "i" and x.size and (x.min() < 0 or divisor.min() < 0):
+        below = (remainder != 0) & ((x < 0) != (divisor < 0))  # it was rounded down, not towards 0
+        quotient, remainder = quotient + below, remainder - divisor * below
+    if divided_by_zero:
+        quotient = np.where(by_zero, np.invert(np.zeros((), x.dtype)), quotient)
+        remainder = np.where(by_zero, x, remainder)
+    return quotient, remainder
 
 
 @specialised(lambda x, y: None if x.dtype.kind in "iu" else np.divide)
