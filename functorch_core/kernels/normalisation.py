@@ -16,7 +16,9 @@ import functools
 import math
 from collections.abc import Callable
 
+from ..core.trace import trace
 from ..transforms.custom import JvpRule, custom_jvp
+from ..transforms.jvp import jvp_values
 from ..transforms.linear_map import linear_map
 from . import on_host
 from .reductions import affine, reciprocal_root
@@ -29,12 +31,18 @@ class _Normalisation:
     def __init__(self, weighted: bool, biased: bool, epsilon: float) -> None:
         self.weighted, self.biased, self.epsilon = weighted, biased, epsilon
         self.rule = JvpRule(self._rule, "normalised", self.on_host())
+        gradients = self.gradients_on_host()
+        self.gradients_rule = gradients and JvpRule(self._rule_of_gradients, "normalised_backward", gradients)
 
     def __call__(self, x, weight, bias):
         return custom_jvp(self._value, self.rule, [v for v in (x, weight, bias) if v is not None])
 
     def on_host(self):
         """What is quicker than NumPy, see JvpRule."""
+        return None
+
+    def gradients_on_host(self):
+        """The same for the cotangents."""
         return None
 
     def _parts(self, values) -> tuple:
@@ -70,7 +78,15 @@ class _Normalisation:
             out = p.add(out, self.scaled(deviation, root, t_weight, None))
         return out if t_bias is None else p.add(out, self.per_channel(t_bias, x))
 
-    def _cotangents(self, ct, x, middle, variance, *weight):
+    def _cotangents(self, *args):
+        rule = self.gradients_rule
+        return custom_jvp(self._gradients, rule, list(args)) if rule else self._gradients(*args)
+
+    def _rule_of_gradients(self, primals, tangents):
+        graph, _ = trace(self._gradients, [aval_of(v) for v in primals], "normalised_backward")
+        return jvp_values(graph, primals, tangents)
+
+    def _gradients(self, ct, x, middle, variance, *weight):
         root = reciprocal_root(variance, self.epsilon)
         deviation = p.sub(x, self.spread(middle, x))
         by_x, by_weight, by_bias = self.cotangents(ct, deviation, root, *(weight or [None]))
@@ -82,6 +98,9 @@ class _OfRows(_Normalisation):
 
     def on_host(self):
         return on_host.rows(self.weighted, self.biased, self.epsilon)
+
+    def gradients_on_host(self):
+        return on_host.gradients_of_rows(self.weighted, self.biased, self.epsilon)
 
     def mean(self, x):
         return mean(x, (1,))

@@ -17,16 +17,27 @@ from typing import NamedTuple, TypeAlias
 from .native_call import Job, Unsupported
 from .onednn import Calls, Ints, ints, is_available, made_by, strides_of
 
-_TRAINING, _SUM = 64, 0x2FFF4
+_TRAINING, _BACK, _BACK_BY_DATA, _SUM = 64, 128, 160, 0x2FFF4
 ADD, MULTIPLY, MAXIMUM = 0x1FFF0, 0x1FFF1, 0x1FFF2  # of two numbers
 LINEAR, CLIP = 0x26, 0x2E  # of one: alpha x + beta, x in [alpha, beta]
 _SCALED, _SHIFTED = 2, 4
 _SRC, _SRC_1, _DST, _MEAN, _VARIANCE, _SCALE, _SHIFT, _POST = 1, 2, 17, 49, 50, 51, 52, 32768
+_BY_SRC, _BY_DST, _BY_SCALE, _BY_SHIFT = 129, 145, 255, 256
 _MANY_SRC = 1024
 
 
 class Rows(NamedTuple):
     """Rows normalised, then scaled and shifted by column: x, [weight], [bias] -> out, means, variances."""
+
+    rows: int
+    columns: int
+    weighted: bool
+    biased: bool
+    epsilon: float
+
+
+class RowsBack(NamedTuple):
+    """Their gradients: ct, x, means, variances, [weight] -> by x, [by weight], [by bias]. No bias without a weight."""
 
     rows: int
     columns: int
@@ -80,10 +91,10 @@ class Elementwise(NamedTuple):
     then: tuple[int | tuple[int, float, float], ...]
 
 
-Described: TypeAlias = Rows | Groups | Sums | Joined | Copied | Elementwise
+Described: TypeAlias = Rows | RowsBack | Groups | Sums | Joined | Copied | Elementwise
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=512, typed=True)  # tuples of other classes are equal
 def job_of(what: Described) -> Job | None:
     """The job, None if oneDNN has no fast way."""
     try:
@@ -99,6 +110,8 @@ class _Forward(Calls):
         """The job on the arrays that are named where it is described."""
         if isinstance(what, Rows):
             return self._rows(what)
+        if isinstance(what, RowsBack):
+            return self._rows_back(what)
         if isinstance(what, Groups):
             return self._groups(what)
         if isinstance(what, Elementwise):
@@ -130,6 +143,25 @@ class _Forward(Calls):
         memories = [self.memory(of.get(place, md)) for place in places]
         arrays = self.placed_later(memories)
         self.append(desc, list(zip(places, memories)))
+        return Job(self.calls, arrays, self.made)
+
+    def _rows_back(self, what: RowsBack) -> Job:
+        flags, numbers = _SCALED * what.weighted + _SHIFTED * what.biased, (what.rows, what.columns)
+        forward = self._normalised(*numbers, flags, what.epsilon)
+        md, vector, statistics = self._array(*numbers), self._array(what.columns), self._array(what.rows)
+        kind = _BACK if what.weighted else _BACK_BY_DATA
+        desc = self._new(
+            "layer_normalization_backward", kind, md, md, md, statistics, _Float(what.epsilon), flags, forward,
+            self.library.attributes,
+        )  # fmt: skip
+        places = [_BY_DST, _SRC, _MEAN, _VARIANCE, *[_SCALE] * what.weighted, _BY_SRC]
+        places += [_BY_SCALE] * what.weighted + [_BY_SHIFT] * what.biased
+        of = {_MEAN: statistics, _VARIANCE: statistics, **dict.fromkeys((_SCALE, _BY_SCALE, _BY_SHIFT), vector)}
+        memories = [self.memory(of.get(place, md)) for place in places]
+        arrays, arguments = self.placed_later(memories), list(zip(places, memories))
+        if what.biased:  # the bias, which is asked for and not read
+            arguments.append((_SHIFT, memories[places.index(_SCALE)]))
+        self.append(desc, arguments)
         return Job(self.calls, arrays, self.made)
 
     def _groups(self, what: Groups) -> Job:

@@ -151,6 +151,22 @@ def test_norms_of_large_arrays(fun, vectors):
     agree(fun, LARGE, *[VECTOR] * vectors, dtype="float32", second=False, tiers=("reference",))
 
 
+@pytest.mark.parametrize("inputs", [(0,), (1,), (2,), (0, 1), (0, 1, 2)])
+def test_some_gradients_of_large_rows(inputs):
+    """Those that are wanted, and their own gradients, of rows whose gradients oneDNN computes."""
+    arrays, found = [numbers(1200, 256), numbers(256, seed=1), numbers(256, seed=2)], []
+    for library in (ours, torch):
+        x, w, b = (library.tensor(a, dtype=library.float32, requires_grad=i in inputs) for i, a in enumerate(arrays))
+        with engine.forced_tier("reference"):
+            out = library.nn.functional.layer_norm(x, (256,), w, b)
+            wanted = [(x, w, b)[i] for i in inputs]
+            grads = library.autograd.grad((out**3).sum(), wanted, create_graph=True)
+            second = library.autograd.grad(sum((g**2).sum() for g in grads), wanted, allow_unused=True)
+            found.append([g.detach().numpy() for g in (*grads, *second) if g is not None])
+    for ours_, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours_, theirs, rtol=1e-3, atol=1e-4 * np.abs(theirs).max())
+
+
 @pytest.mark.parametrize(
     "shape, dim", [((3, 5), 1), ((2, 3, 4), (1, 2)), ((7,), 0), ((2, 8192), 1), ((4099,), 0), ((3, 4), 0)]
 )
