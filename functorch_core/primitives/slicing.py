@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import functools
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -249,7 +251,30 @@ def _concatenate_shape(*xs: Aval, dimension: int) -> Aval:
     return aval(_insert(others(first), dimension, sum(x.shape[dimension] for x in xs)), first.dtype)
 
 
-@specialised(lambda *xs, dimension: joined(xs, dimension, lambda *arrays: np.concatenate(arrays, dimension)))
+def _concatenate_at(*xs: Aval, dimension: int) -> Function | None:
+    plain = functools.partial(_concatenate_reference, dimension=dimension)
+    columns = [math.prod(x.shape[dimension:]) for x in xs]
+    if max(columns) > FEW_COLUMNS or min(columns) == 0 or sum([x.size for x in xs]) < LARGE:
+        return joined(xs, dimension, plain)
+    shape = _concatenate_shape(*xs, dimension=dimension).shape
+    return functools.partial(_of_few_columns, shape, columns)
+
+
+FEW_COLUMNS = 4  # of each part: 262,144 rows of two and two 0.14 ms for NumPy's 0.8, of eight and eight 0.48 for 0.24
+
+
+def _of_few_columns(shape: Ints, columns: list[int], *arrays: np.ndarray) -> np.ndarray:
+    """Parts side by side, one column after the other."""
+    out, at = np.empty((math.prod(shape) // sum(columns), sum(columns)), arrays[0].dtype), 0
+    for array, n in zip(arrays, columns):
+        part = array.reshape(-1, n)
+        for j in range(n):
+            out[:, at + j] = part[:, j]
+        at += n
+    return out.reshape(shape)
+
+
+@specialised(_concatenate_at)
 def _concatenate_reference(*xs: np.ndarray, dimension: int) -> np.ndarray:
     return np.concatenate(xs, dimension)
 

@@ -126,6 +126,18 @@ def test_copies_in_order(shape, view, dtype):
     assert found.tobytes() == np.ascontiguousarray(x).tobytes()
 
 
+@pytest.mark.parametrize("columns", [(1, 1), (2, 3, 1), (4, 4), (5, 2), (0, 3)])
+@pytest.mark.parametrize("across", [False, True])
+def test_few_columns_joined(columns, across):
+    parts = [numbers(512, 300, n) + i for i, n in enumerate(columns)]
+    parts = [p.swapaxes(0, 1) if across else p for p in parts]
+    for dtype in (np.float32, np.int8):
+        typed = [p.astype(dtype) for p in parts]
+        found = computed(lambda *xs: concatenate(*xs, dimension=2), *typed)
+        np.testing.assert_array_equal(found, np.concatenate(typed, 2))
+        assert found.dtype == dtype
+
+
 def test_what_lies_otherwise_is_left_to_numpy():
     x = numbers(1024, 1024)
     np.testing.assert_allclose(computed(lambda x: reduce_sum(x, axes=(1,)), x.T), x.sum(0, dtype=np.float64), atol=1e-3)
