@@ -129,6 +129,35 @@ def elementwise_lower(hlo: str, out_dtype: Function) -> Function:
     return rule
 
 
+# Numbers: of fewer a choice between two ways takes as long as it saves. SIREN's gradient (six layers of 512 x 512)
+# takes 13.3 ms for 21.5 by sines of its own, and 0.31 s to compile for 0.18.
+SEVERAL = 2048
+
+
+def quick_lower(plain: Function, form: Function, is_odd: Function) -> Function:
+    """A lowering by form(*operands) of many float32 numbers on a CPU, by `plain` where is_odd(*operands) holds.
+
+    And by `plain` over several devices, which would have to agree, and in a file for all sizes.
+    """
+
+    def lower(ctx: LowerContext, *operands: Operand) -> Operand:
+        a = operands[0].aval
+        elsewhere = ctx.platform != "cpu" or ctx.root.meshes or "portable" in ctx.root.features
+        if elsewhere or a.dtype != dt.float32 or a.size < SEVERAL:
+            return plain(ctx, *operands)
+        (odd,), (quick,) = ctx.call(is_odd, *operands), ctx.call(form, *operands)
+        return unless(ctx, odd, quick, lambda inner: plain(inner, *operands))
+
+    return lower
+
+
+def unless(ctx: LowerContext, odd: Operand, quick: Operand, slow: Function) -> Operand:
+    """What is computed already, but slow(ctx) where the bool `odd` holds. (XLA divides no loop within a branch among
+    threads: 262,144 sines 0.12 ms like this, 1.0 with the quick way in the other branch.)"""
+    regions = [ctx.region((), slow), ctx.region((), lambda inner: quick)]
+    return ctx.op("stablehlo.if", odd, out=quick.aval, regions=regions)
+
+
 def _converted(x: Value, *, dtype: np.dtype) -> Value:
     from .convert import convert
 

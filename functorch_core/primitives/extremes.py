@@ -24,7 +24,7 @@ from .arithmetic import div, mul
 from .batching import Axis
 from .comparison import eq, select
 from .convert import convert
-from .declare import Wrapper, check_dtype, no_tangent
+from .declare import Wrapper, check_dtype, no_tangent, unless
 from .reductions import (
     REDUCTION,
     accumulator,
@@ -158,8 +158,7 @@ def _extreme_of_many(ctx: LowerContext, x: Operand, axes: Ints, hlo: str, carefu
     odd = compare_operands(ctx, "NE", sums, sums)
     if odd.aval.ndim:
         odd = reduce_operand(ctx, odd, tuple(range(odd.aval.ndim)), combine_by("stablehlo.or"), 0)
-    slow = ctx.region((), lambda inner: reduce_operand(inner, x, axes, careful, identity))
-    return ctx.op("stablehlo.if", odd, out=quick.aval, regions=[slow, ctx.region((), lambda inner: quick)])
+    return unless(ctx, odd, quick, lambda inner: reduce_operand(inner, x, axes, careful, identity))
 
 
 def _extreme_on_mesh(ctx: LowerContext, x: Operand, axes: Ints, hlo: str, identity: Any) -> Operand:

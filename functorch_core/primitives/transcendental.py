@@ -23,15 +23,12 @@ from .arithmetic import abs, add, div, max, min, mul, neg, round, rsqrt, sign, s
 from .bitwise import and_, shift_left, shift_right_arithmetic
 from .comparison import clamp, eq, gt, is_finite, lt, select
 from .convert import bitcast, by_float32, complex, convert, imag, real, with_sign_of
-from .declare import ELEMENTWISE, Wrapper, binary, elementwise_lower, same_dtype, unary
+from .declare import ELEMENTWISE, Wrapper, binary, elementwise_lower, quick_lower, same_dtype, unary
 from .structure import full
 
 TRANSCENDENTAL = ELEMENTWISE.but(family="transcendental", numpy=0.4)
 # Nanoseconds a number where NumPy has C's functions, and 512-bit vectors if the processor has.
 SCALAR = 0.3 if has_wide_vectors() else 3.0
-# Numbers: of fewer a choice between two ways takes as long as it saves. SIREN's gradient (six layers of 512 x 512)
-# takes 13.3 ms for 21.5, and 0.31 s to compile for 0.18.
-SEVERAL = 2048
 LN2, LN10 = math.log(2), math.log(10)
 
 
@@ -76,24 +73,9 @@ def _transcendental(
     return apply
 
 
-def has_quick_way(ctx: LowerContext, x: Operand) -> bool:
-    """Whether many float32 numbers on a CPU may take a way that depends on their number and on what they are: not over
-    several devices, which would have to agree, nor in a file for all sizes."""
-    several = x.aval.dtype == dt.float32 and x.aval.size >= SEVERAL
-    return several and ctx.platform == "cpu" and not ctx.root.meshes and "portable" not in ctx.root.features
-
-
 def _at_any_angle(form: Function) -> Function:
     """The form, and XLA's own where there are angles for which it is not exact."""
-
-    def lower(ctx: LowerContext, x: Operand, plain: Function) -> Operand:
-        if not has_quick_way(ctx, x):
-            return plain(ctx, x)
-        (large,), (quick,) = ctx.call(trigonometry.has_large_angles, x), ctx.call(form, x)
-        slow = ctx.region((), lambda inner: plain(inner, x))
-        return ctx.op("stablehlo.if", large, out=x.aval, regions=[slow, ctx.region((), lambda inner: quick)])
-
-    return lower
+    return lambda ctx, x, plain: quick_lower(plain, form, trigonometry.has_large_angles)(ctx, x)
 
 
 def _always(form: Function) -> Function:
