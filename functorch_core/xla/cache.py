@@ -22,6 +22,7 @@ from pathlib import Path
 
 from .binding import jaxlib_version
 from .device import Device
+from .processor import first_of_all
 from .threads import cores
 
 _MAGIC = b"FTCXLA01"
@@ -95,11 +96,7 @@ def program_key(text: str, *, options: Mapping[str, object], callbacks: int, dev
 def cpu_description() -> str:
     """Model and instruction sets of this machine's CPU, and how many CPUs XLA splits loops for."""
     wanted = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU part")
-    try:
-        first = Path("/proc/cpuinfo").read_text().split("\n\n")[0]
-    except OSError:
-        first = ""
-    lines = [line for line in first.splitlines() if line.split(":")[0].strip() in wanted]
+    lines = [line for line in first_of_all() if line.split(":")[0].strip() in wanted]
     limit = os.environ.get("NPROC") or os.environ.get("PJRT_NPROC") or ""
     return "\n".join([platform.machine(), platform.processor(), *lines, f"{cores()} {limit}"])
 

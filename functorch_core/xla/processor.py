@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import functools
-import re
-from pathlib import Path
+import itertools
+
+
+@functools.cache
+def first_of_all() -> list[str]:
+    """The lines on the first processor in /proc/cpuinfo; none elsewhere. Of the others there may be hundreds."""
+    try:
+        with open("/proc/cpuinfo") as lines:
+            return [line.rstrip("\n") for line in itertools.takewhile(str.strip, lines)]
+    except OSError:
+        return []
 
 
 @functools.cache
 def about(field: str) -> frozenset[str]:
-    """The words of a field of the first processor in /proc/cpuinfo; none elsewhere."""
-    try:
-        found = re.search(rf"^{field}\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    except OSError:
-        return frozenset()
-    return frozenset(found[1].split()) if found else frozenset()
+    """The words of a field of it."""
+    found = [line.partition(":")[2].split() for line in first_of_all() if line.partition(":")[0].strip() == field]
+    return frozenset(found[0]) if found else frozenset()
 
 
 def has_wide_vectors() -> bool:
