@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +42,11 @@ class Shapes(NamedTuple):
     d: np.ndarray
     boosted: np.ndarray
     exponent: np.ndarray
+
+    def one_by_one(self) -> Iterator[tuple[float, float | None]]:
+        """d and, where alpha < 1, 1 / alpha of each element."""
+        for d, boosted, exponent in zip(*self):
+            yield float(d), float(exponent) if boosted else None
 
     def from_on(self, start: int) -> Shapes:
         """Those of elements `start` to the last."""

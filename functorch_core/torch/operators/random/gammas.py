@@ -88,10 +88,9 @@ def _many_gammas(gen, stretch: Stretch, alpha: np.ndarray, made: Made, bounds: B
     shapes = _shapes(alpha[positive])
     n, first = shapes.d.size, 0
     values, errors = np.zeros(n), np.zeros(n)
-    read_normal = _normal_reader(gen, stretch.read)
+    read_normal, one_by_one = _normal_reader(gen, stretch.read), shapes.one_by_one()
     while gen.next_normal is not None and first < n:  # one or two: then a pair begins
-        parameters = float(shapes.d[first]), float(shapes.exponent[first]) if shapes.boosted[first] else None
-        values[first] = _gamma_one(*parameters, stretch.read, read_normal)
+        values[first] = _gamma_one(*next(one_by_one), stretch.read, read_normal)
         first += 1
     if first == n:
         gammas[positive] = values
@@ -121,38 +120,16 @@ def _shapes(alpha: np.ndarray) -> Shapes:
 
 def _few_gammas(gen, alpha: np.ndarray) -> np.ndarray:
     """Gamma numbers one by one."""
+    positive, gammas = alpha > 0, np.zeros(alpha.shape)  # what is 0 takes no uniform
     with gen.uniform_reader(4 * alpha.size) as read:
         read_normal = _normal_reader(gen, read)
-        if alpha.dtype == np.float32:
-            values = [_gamma_one(*_gamma_parameters_float32(a), read, read_normal) for a in alpha.ravel()]
-        else:
-            values = [_gamma_one(*_gamma_parameters(a), read, read_normal) for a in alpha.ravel().tolist()]
-    return np.array(values, np.float64).reshape(alpha.shape)
-
-
-def _gamma_parameters(alpha: float) -> tuple[float, float | None]:
-    """Marsaglia and Tsang's d, and 1 / alpha where alpha < 1 (the boost's exponent)."""
-    if alpha == 0:
-        return 0.0, math.inf
-    if alpha < 1:
-        return alpha + 1.0 - _THIRD, 1.0 / alpha
-    return alpha - _THIRD, None
-
-
-def _gamma_parameters_float32(alpha: np.float32) -> tuple[float, float | None]:
-    if alpha == 0:
-        return 0.0, math.inf
-    if alpha < 1:
-        with np.errstate(over="ignore"):
-            inverse = float(_f32(1) / alpha)
-        return float(alpha + _f32(1) - _f32(_THIRD)), inverse
-    return float(alpha - _f32(_THIRD)), None
+        parameters = _shapes(alpha[positive]).one_by_one()
+        gammas[positive] = [_gamma_one(*each, read, read_normal) for each in parameters]
+    return gammas
 
 
 def _gamma_one(d: float, exponent: float | None, read: Read, read_normal: Read) -> float:
     """Marsaglia and Tsang (2000), the shape boosted where it was less than one."""
-    if d == 0.0:
-        return 0.0
     scale = 1.0 if exponent is None else math.pow(1 - read(), exponent)
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
