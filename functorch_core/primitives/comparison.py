@@ -129,8 +129,9 @@ def _select_bits(pred: np.ndarray, on_true: np.ndarray, on_false: np.ndarray) ->
     """np.where branches at every element: of a million numbers where the mask is random 3.8 ms for 0.39, elsewhere 0.5
     to 0.7; for numbers or 0 0.17. Of eight bytes each 3.6 for 0.8, elsewhere 0.4 to 0.6; for numbers or 0 0.37."""
     (own,) = _distinct(pred)
-    if own.size == 1 or not own.any():
-        chosen = on_true if own.any() else on_false
+    some = own.any()
+    if own.size == 1 or not some:
+        chosen = on_true if some else on_false
         shape = np.broadcast_shapes(pred.shape, on_true.shape, on_false.shape)
         return chosen if chosen.shape == shape else np.broadcast_to(chosen, shape)
     if _is_zero(on_false):
