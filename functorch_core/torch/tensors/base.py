@@ -219,4 +219,8 @@ def put_together(*subjects: type):
         add_members(members)
 
 
-OF_ANY_CLASS = frozenset(vars(type("Empty", (), {})))
+class _Empty:
+    """What a class statement alone puts into a class: `__module__`, from Python 3.13 on `__firstlineno__`, ..."""
+
+
+OF_ANY_CLASS = frozenset(vars(_Empty))
