@@ -32,8 +32,9 @@ from ..core.graph import Graph
 from ..core.trace import Builder, Traced, bind, trace_closed
 from ..core.trace import state as trace_state
 from ..primitives.checking import FINE
+from ..xla.device import Device, further
 from . import value as values
-from .recorder import Recording, hooks, record
+from .recorder import Recording, hooks, place_of, record
 from .sources import line_of
 from .units import Unit
 from .value import Unverified, Value, from_numpy, is_absent
@@ -68,10 +69,11 @@ class Undo(NamedTuple):
 
 
 class Chain:
-    """The checks of one thread, from one failure to the next. They have ordinals; those below `fine`
-    have been looked at."""
+    """The checks of one thread on one device (None: the default one), from one failure to the next. They have
+    ordinals; those below `fine` have been looked at."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: Device | None) -> None:
+        self.device = device
         self.thread = threading.get_ident()
         self.state = from_numpy(FINE)  # the last one, perhaps recorded
         self.fine = 0
@@ -158,10 +160,14 @@ pending: set[Chain] = set()  # with checks that nobody has looked at
 orphans: deque[Chain] = deque(maxlen=MAX_PENDING)  # the same of threads that have ended
 
 
-def _chain() -> Chain:
+def _chain(device: Device | None) -> Chain:
+    """This thread's chain for a device; of that of another device all is verified first."""
     chain = _local.chain
-    if chain is None or chain.failed is not None:
-        chain = _local.chain = Chain()
+    if chain is None or chain.failed is not None or chain.device is not device:
+        if chain in pending:
+            values.concrete(chain.state)
+            chain.verify(chain.last, chain.state, chain.last)
+        chain = _local.chain = Chain(device)
         _local.end = _End(chain)
     return chain
 
@@ -207,7 +213,7 @@ def check_later(
 ) -> None:
     """Record a check of an operand; raise at once if that computes it. What is computed later from the
     operand, or from `watched`, which it was computed from, depends on it, and so do these results."""
-    chain = _chain()
+    chain = _chain(place_of(operand) if further else None)
     state = record(unit, (chain.state, operand))
     chain.state = state
     with chain.lock:
@@ -266,6 +272,8 @@ def guarded(new: Value, old: Value, whole: Value | None = None) -> Value:
     chain = _open_chain()
     if chain is None or new is old or isinstance(new, Traced) or is_absent(old) or _is_newer(whole or old, chain):
         return new
+    if further and _place([new, old]) is not chain.device:
+        return new
     return keep(record(_guard(old.aval), (chain.state, new, old)))
 
 
@@ -278,8 +286,15 @@ def keep(value: Value) -> Value:
     >>> engine.keep(value) is value
     True
     """
-    _chain().kept.add(value)
+    chain = _local.chain
+    if chain is not None:
+        chain.kept.add(value)
     return value
+
+
+def _place(operands: Sequence[Any]) -> Device | None:
+    """The device that a call of these operands is recorded for."""
+    return next(filter(None, [place_of(x) for x in operands if x.__class__ is Value]), None)
 
 
 def _is_newer(old: Value, chain: Chain) -> bool:
@@ -304,6 +319,8 @@ def record_guarded(unit: Unit, operands: Sequence[Any], olds: Sequence[int | Non
     """
     chain = _open_chain()
     if chain is None or trace_state.builder is not None or any(x.__class__ is Value and is_absent(x) for x in operands):
+        return record(unit, operands, 2)
+    if further and _place(operands) is not chain.device:
         return record(unit, operands, 2)
     return record(_guarding(unit, tuple(olds)), (chain.state, *operands), 2)
 

@@ -36,9 +36,9 @@ TOO_LARGE = (
 )
 
 
-def out_of_memory(error: MemoryError) -> OutOfMemory:
-    """The error to raise for one of NumPy's; it names the size, if NumPy's does."""
-    if isinstance(error, OutOfMemory):
+def out_of_memory(error: MemoryError) -> RuntimeError:
+    """The error to raise for one of NumPy's or a device's; it names the size, if that does."""
+    if isinstance(error, RuntimeError):
         return error
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is None or dtype is None:

@@ -194,7 +194,7 @@ def calls_back(graph: Graph) -> bool:
 
 def _by_numpy(unit: Unit, device: Any) -> bool:
     """Whether NumPy is quick enough: a function of the unit alone."""
-    return device.platform == "cpu" and unit.cost.suits_numpy
+    return device.platform == "cpu" and unit.cost.suits_numpy and device is xla.default_device()
 
 
 def _runner(unit: Unit, on_host: bool, all_on_host: bool, device: Any) -> Function:

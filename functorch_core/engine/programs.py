@@ -115,7 +115,9 @@ def dead_inputs(recording: Recording) -> tuple[int, ...]:
 
 
 def device_of(recording: Recording) -> Device:
-    """The device the recording's inputs are on: an accelerator, if any is on one."""
+    """The device that the recording is for, or its inputs are on: an accelerator, if any is on one."""
+    if recording.device is not None:
+        return recording.device
     for value in recording.inputs:
         data = value.data
         if not isinstance(data, np.ndarray) and data.__class__ is not Poison:
@@ -130,11 +132,11 @@ def device_of(recording: Recording) -> Device:
 
 def compute(recording: Recording, why: str, tier: str | None = None) -> None:
     """Give every live result its data."""
-    data = small_arrays(recording.inputs)
+    data = small_arrays(recording.inputs) if recording.device is None else None
     small = data is not None
     if not small:
         _require(recording.inputs)
-        data = data_at_hand(recording.inputs) if settings.direct else None
+        data = data_at_hand(recording.inputs) if settings.direct and recording.device is None else None
     live = live_results(recording.values)
     short = data is not None and len(recording.values) <= FEW and not (recording.checks or recording.doubtful)
     try:
@@ -166,7 +168,7 @@ def _require(inputs: list[Value]) -> None:
 
 def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, short: bool) -> Plan | None:
     """`short`: it may be remembered by what is quickly known of it (see `again`); no input may be overwritten."""
-    if tier == "reference" or xla.in_forked_child():
+    if tier == "reference" and recording.device is None or xla.in_forked_child():
         run_units(recording, live, "reference", None)
         return None
     device = device_of(recording)
@@ -303,9 +305,20 @@ def _new_plan(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Devi
 def _when(
     units: list[Unit], recording: Recording, live: tuple[int, ...], passing: int = 0, rare: bool = False
 ) -> tuple[float, float]:
+    if recording.device is not None:
+        return _when_elsewhere(units)
     buffers, numbers = len(live) + len(recording.inputs), len(recording.floats) + len(recording.ints)
     size = sum([recording.values[slot].aval.nbytes for slot in live])
     return threshold_of(units, buffers, numbers, spared(recording, live), passing, rare, size)
+
+
+def _when_elsewhere(units: list[Unit]) -> tuple[float, float]:
+    """Where NumPy computes nothing: at once if most of its ops were to be compiled one by one otherwise, else as soon
+    as it comes again; never for a single op, which has its own program."""
+    if len(units) == 1:
+        return math.inf, math.inf
+    cold = sum([cost.COMPILE_PROGRAM + u.cost.compile for u in set(units) if not u.has_program])
+    return (1.0, 1.0) if cold > DIRECT * price_of(units) else (2.0, 3.0)
 
 
 def _ask_again(plan: Plan, recording: Recording, live: tuple[int, ...]) -> None:

@@ -23,11 +23,25 @@ from ..core.trace import INTERNAL, Traced, constant_p, leaked, set_engine
 from ..core.trace import state as trace_state
 from ..core.types import ArrayLike, Function
 from ..xla.buffers import deleted_message
+from ..xla.device import Device, default_changes, further
 from ..xla.errors import ExecutionError
 from .modes import settings, tier_changes
 from .stats import count
 from .units import SCALAR_AVALS, Unit, unit_of_primitive
-from .value import InMemory, NoData, OnMesh, Unverified, Value, absent, from_numpy, now
+from .value import (
+    InMemory,
+    NoData,
+    OnDevice,
+    OnMesh,
+    Sharded,
+    Unverified,
+    Value,
+    absent,
+    concrete,
+    from_buffer,
+    from_numpy,
+    now,
+)
 
 if TYPE_CHECKING:
     from .deferred import Chain, Recorded
@@ -43,10 +57,14 @@ _getframe = sys._getframe
 
 class _State(threading.local):
     recording: Recording | None = None
+    device: Device | None = None  # of the recording, None for the default one; see `recording_for`
     limit = LOOK
     looks = LOOKS
     body: list[int] = []  # the units of the loop whose turns are programs of their own
     at_once: Function | None = None  # computes a call instead of recording it; see at_once
+
+    def __init__(self) -> None:
+        self.set_aside: dict[Device | None, Recording] = {}  # the recordings for other devices
 
 
 _state = _State()
@@ -92,6 +110,7 @@ class Recording:
         "floats",
         "ints",
         "values",
+        "device",
         "sources",
         "code",
         "checks",
@@ -105,8 +124,9 @@ class Recording:
         "frozen",
     )
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, device: Device | None = None) -> None:
         self.signature: list[Any] = []  # units and integers
+        self.device = device  # where it will be computed; None: on the default one
         self.inputs: list[Value] = []
         self.input_slots: dict[Value, int] = {}
         self.floats: list[float] = []
@@ -134,12 +154,16 @@ class Recording:
         if slot is None:
             if settings.donates:
                 refuse_deleted(value)
+            if further and _device_of_data(value) is not self.device:
+                raise OnDevice
             self.inputs.append(value)
             slot = self.input_slots[value] = -len(self.inputs)
         return slot
 
     def enter(self, into: Recording, value: Value) -> None:
-        """A result of this recording is to be an operand of another thread's."""
+        """A result of this recording is to be an operand of another thread's, or of one for another device."""
+        if into.device is not self.device:
+            raise OnDevice
         self.flush("a value crossed threads")
         if value.recording.__class__ is Unverified:
             value.recording.enter(into, value)
@@ -200,6 +224,8 @@ class Recording:
         self.done, self.limit = True, 0
         if _state.recording is self:
             _state.recording, work = None, self
+        elif further and _state.set_aside.get(self.device) is self:
+            work = _state.set_aside.pop(self.device)
         else:
             work = self.frozen = self.frozen or self._freeze()
         if work.signature:
@@ -217,13 +243,13 @@ class Recording:
             self.floats, self.ints = [], []
         if self.walked:
             self.makers, self.walked = [], 0
-        if self.done and _state.recording is None and _state.at_once is None:
+        if self.done and _state.recording is None and _state.at_once is None and _state.device is self.device:
             self.done, self.limit, _state.recording = False, _state.limit, self
 
     def _freeze(self) -> Recording:
         """The finished calls, where the thread that records here cannot reach them. It may be in
         the middle of a call: it will find that the recording is done, and record that call again."""
-        frozen = Recording(0)
+        frozen = Recording(0, self.device)
         frozen.values = self.values[:]  # first: what there is a value for, the others have too
         frozen.signature, frozen.sources = self.signature[:], self.sources[:]
         frozen.floats, frozen.ints = self.floats[:], self.ints[:]
@@ -267,13 +293,13 @@ class Recording:
 def start() -> Recording:
     """This thread's next recording."""
     limit = 1 if settings.tier == "immediate" else _state.limit
-    _state.recording = Recording(limit)
+    _state.recording = Recording(limit, _state.device)
     return _state.recording
 
 
 def begun(unit: Unit, operands: Sequence[ArrayLike]) -> tuple[Recording | None, Any]:
     """Where nothing is recorded: a new recording and None, or None and the result of a call that was computed."""
-    if _state.at_once is not None:
+    if _state.at_once is not None and _state.device is None:
         result = _state.at_once(unit, operands)
         if result is not None:
             return None, result
@@ -370,6 +396,72 @@ def _from_memory(unit: Unit, operands: Sequence[ArrayLike]) -> Any:
     return record(unit, list(map(now, operands))) if result is None else result
 
 
+def _on_device(unit: Unit, operands: Sequence[ArrayLike]) -> Any:
+    """Of operands of which some lie on another device than this thread records for: recorded for that, where the others
+    are copied to (PyTorch raises unless they are numbers)."""
+    places = {place_of(x) for x in operands if x.__class__ is Value} - {None}
+    if len(places) > 1:
+        raise RuntimeError(APART.format(*sorted(map(repr, places))))
+    device = places.pop() if places else _state.device
+    with recording_for(device):
+        return record(unit, [_moved(x, device) for x in operands])
+
+
+APART = "Expected all tensors to be on the same device, but found at least two devices, {} and {}!"
+
+
+def place_of(value: Value) -> Device | None:
+    """The device that a value lies on, or will be computed on; None for the default one, and for the host."""
+    recording = value.recording
+    if recording.__class__ is Recording:
+        return recording.device
+    return None if recording.__class__ is Sharded else _device_of_data(value)
+
+
+def _device_of_data(value: Value) -> Device | None:
+    data = getattr(value, "data", None)  # those that lie in memory have none
+    if data.__class__ is not xla.Buffer:
+        return None
+    device = xla.device_of(data)
+    return None if device is xla.default_device() else device
+
+
+def _moved(x: Any, device: Device | None) -> Any:
+    """An operand where it can be recorded for a device."""
+    if x.__class__ is not Value or x.recording.__class__ is Sharded:
+        return x
+    if place_of(x) is device and (x.recording is None or x.recording is _state.recording):
+        return x
+    data = concrete(now(x))
+    there = device or xla.default_device()
+    return from_buffer(xla.copy_to(data, there) if data.__class__ is xla.Buffer else xla.put(data, there))
+
+
+class recording_for:
+    """Context: this thread records for a device, None for the default one."""
+
+    __slots__ = ("device", "before")
+
+    def __init__(self, device: Device | None) -> None:
+        self.device = device
+
+    def __enter__(self) -> None:
+        self.before = _state.device
+        _turn_to(self.device)
+
+    def __exit__(self, *_: object) -> None:
+        _turn_to(self.before)
+
+
+def _turn_to(device: Device | None) -> None:
+    """Set this thread's recording aside, and go on with the one for a device."""
+    if device is _state.device:
+        return
+    if _state.recording is not None:
+        _state.set_aside[_state.device] = _state.recording
+    _state.device, _state.recording = device, _state.set_aside.pop(device, None)
+
+
 def _on_mesh(unit: Unit, operands: Sequence[ArrayLike]) -> Any:
     """Of operands that lie on several devices."""
     return hooks.on_mesh(unit, operands)
@@ -398,6 +490,7 @@ def _traceable(x: Any) -> Any:
 _ELSEWHERE: dict[type[Exception], Function] = {
     NoData: _without_data,
     InMemory: _from_memory,
+    OnDevice: _on_device,
     OnMesh: _on_mesh,
     InTrace: _in_trace,
 }
@@ -508,6 +601,8 @@ def flush(why: str = "asked for", tier: str | None = None) -> None:
     """
     if _state.recording is not None:
         _state.recording.flush(why, tier)
+    for recording in list(_state.set_aside.values()):
+        recording.flush(why, tier)
 
 
 # ---- what core.trace calls outside of traces -------------------------------------------------------
@@ -555,4 +650,5 @@ def run_graph(graph: Graph, args: Sequence[Any]) -> list[Value]:
 
 
 set_engine(sys.modules[__name__])
+default_changes.append(flush)  # what is recorded for the default device is computed by the one that it meant
 run = run_graph

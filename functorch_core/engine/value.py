@@ -298,6 +298,13 @@ class Unverified:
             into.doubtful = True
 
 
+# ---- values on another device than the default one --------------------------------------------------
+
+
+class OnDevice(Exception):
+    """A value that lies on another device was to be an operand: the call is recorded for that device."""
+
+
 # ---- values on several devices -------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ import ctypes
 import itertools
 import os
 import threading
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import binding, memory, threads
@@ -80,6 +81,7 @@ _lock = threading.RLock()
 _devices: dict[str, tuple[Device, ...]] = {}
 _by_handle: dict[object, Device] = {}
 _failures: dict[str, CudaUnavailable] = {}
+further: list[Device] = []  # those beside the first that was started: while there are none, nobody asks where data are
 _default: Device | None = None
 _forked = False
 _client_lost = False
@@ -142,6 +144,7 @@ def _start(platform: str) -> tuple[Device, ...]:
         _failures[platform] = error
         raise
     found = tuple(Device(platform, client, handle) for handle in client.local_devices())
+    further.extend(found if _by_handle else found[1:])
     _by_handle.update((device._handle, device) for device in found)
     return found
 
@@ -200,7 +203,13 @@ def set_default_device(device: Device) -> None:
     global _default
     if not isinstance(device, Device):
         raise TypeError(f"set_default_device expects a Device, got {type(device).__name__}")
+    if device is not _default:
+        for tell in default_changes:
+            tell()
     _default = device
+
+
+default_changes: list[Callable[[], object]] = []  # what is called before another device is the default
 
 
 def device_of_handle(handle: Any) -> Device:
