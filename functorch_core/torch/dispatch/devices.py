@@ -7,7 +7,9 @@ import sys
 
 from ... import xla
 from ...engine import Value
-from ...engine.value import from_buffer, to_buffer
+from ...engine.recorder import recording_for
+from ...engine.value import concrete, from_buffer
+from ...xla.device import further
 from ..tape.meta import META, is_meta, meta_tensor, without_data
 from ..tape.modes import state
 from ..tape.node import Node
@@ -50,7 +52,14 @@ def move(value: Value, device: _types.device) -> Value:
     """The value on a device."""
     if device.type == "meta":
         return without_data(value.aval)
-    return from_buffer(xla.copy_to(to_buffer(value), xla_device(device)))
+    there = xla_device(device)
+    data = concrete(value)
+    return from_buffer(xla.copy_to(data, there) if data.__class__ is xla.Buffer else xla.put(data, there))
+
+
+def recording_on(device: _types.device) -> recording_for:
+    """Context: what is called meanwhile, of nothing or of numbers, is recorded for a device."""
+    return recording_for(None if device.type == "cpu" else xla_device(device))
 
 
 def xla_device(device: _types.device):
@@ -72,6 +81,14 @@ def place(tensor: Tensor, device: _types.device) -> Tensor:
     edge = tensor._edge() if state.enabled else None
     node = None if edge is None else MoveBackward([edge], tensor.device)
     return new_tensor(move(tensor._kept(), device), None if node is None else (node, 0))
+
+
+def beside(source: Tensor, *made: Tensor) -> tuple[Tensor, ...]:
+    """What the host has computed of a tensor, where that tensor is."""
+    if not further or source._level is not None:
+        return made
+    where = source.device
+    return made if where.type in ("cpu", "meta") else tuple([place(x, where) for x in made])
 
 
 def _inside_transforms(tensor: Tensor, device: _types.device) -> Tensor:

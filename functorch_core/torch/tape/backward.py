@@ -6,8 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ... import xla
 from ...core import dtypes as dt
 from ...core.warn import warn, warn_once
+from ...engine.recorder import place_of
+from ...engine.value import from_buffer
+from ...xla.device import further
 from ..tensors.active import active, overridable
 from ..tensors.base import Tensor, from_array
 from ..tensors.explain import MISTAKES, explain
@@ -200,11 +204,15 @@ def ones_like(tensor: Tensor) -> Tensor:
         return active.levels.ones_like(tensor)
     if active.overrides is not None and (active.observer is not None or active.overrides.dispatches(tensor)):
         return named("ones_like")(tensor, memory_format=named("preserve_format"))
-    a = tensor._read().aval
+    value = tensor._read()
+    a = value.aval
     on_meta = active.meets_meta and is_meta(tensor)
     if on_meta:
         return meta_tensor(a.shape, a.dtype)
     made = from_array(np.ones(a.shape, a.dtype))
+    there = place_of(value) if further else None
+    if there is not None:
+        made._value = from_buffer(xla.put(np.ones(a.shape, a.dtype), there))
     if active.distributed is not None:
         made._value = active.distributed.beside(tensor, made._value)
     return made

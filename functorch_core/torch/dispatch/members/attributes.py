@@ -7,7 +7,9 @@ import numpy as np
 from .... import xla
 from ....core import dtypes as dt
 from ....core.aval import Aval
-from ....engine.value import ABSENT, has_data
+from ....engine.recorder import Recording, place_of
+from ....engine.value import ABSENT
+from ....xla.device import further
 from ...levels.levels import refuse_batched
 from ...tape.meta import META, class_name, is_meta
 from ...tensors import types as _types
@@ -170,11 +172,14 @@ class Attributes:
         value = self._value
         if value.recording is None and value.data.__class__ is np.ndarray:
             return _types.CPU
-        if has_data(value) and not isinstance(value.data, np.ndarray):
-            platform = getattr(xla.device_of(value.data), "platform", "cpu")
-            if platform != "cpu":
-                return _types.device(platform, xla.device_of(value.data).id)
-        return (self._device or META) if value.recording is ABSENT else _types.CPU
+        if value.recording is ABSENT:
+            return self._device or META
+        if not further:  # there is but the CPU
+            return _types.CPU
+        there = place_of(value)
+        if there is None and (value.recording.__class__ is Recording or value.data.__class__ is xla.Buffer):
+            there = xla.default_device()
+        return _types.CPU if there is None or there.platform == "cpu" else _types.device(there.platform, there.id)
 
     @property
     def is_cpu(self) -> bool:

@@ -83,6 +83,8 @@ class Elements:
             raise TypeError(f"Got unsupported ScalarType {scalar_name(self.dtype.numpy)}")
         if is_meta(self):
             raise TypeError(NO_NUMPY)
+        if self.is_cuda and not force:
+            raise TypeError(NO_NUMPY.replace("meta", str(self.device)))
         if self._level is not None or not self.is_cpu:
             return in_memory_order(_concrete(self, "numpy()"), self)
         return array_of_tensor(self)
@@ -93,7 +95,7 @@ class Elements:
         if not copy and self._aval.dtype.isbuiltin == 1:
             array = self.numpy()
             return array if dtype is None else array.astype(dtype, copy=False)
-        array = self.numpy() if self.requires_grad or is_meta(self) else _concrete(self, "np.asarray")
+        array = self.numpy() if self.requires_grad or is_meta(self) or self.is_cuda else _concrete(self, "np.asarray")
         return np.array(array, dtype)
 
     def _array(self) -> np.ndarray:

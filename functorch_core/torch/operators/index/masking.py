@@ -10,6 +10,7 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....kernels.indexing import nonzero_places
 from ....transforms.linear_map import linear_map
+from ...dispatch.devices import beside
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import Element
 from ...dispatch.traits import EXACT, SAME_TYPE, Out
@@ -146,7 +147,8 @@ def nonzero(input, *, out=None, as_tuple=False):
         refuse_dynamic(input, "nonzero")
     array = input._array()
     found = nonzero_places(array) if array.ndim else np.argwhere(array).T
-    places = from_array(np.stack(found, axis=1, dtype=np.int64) if array.ndim else np.ascontiguousarray(found.T))
+    rows = np.stack(found, axis=1, dtype=np.int64) if array.ndim else np.ascontiguousarray(found.T)
+    (places,) = beside(input, from_array(rows))
     if places.numel():
         with_strides(places, (1, places.shape[0]))  # one index vector after the other, as PyTorch
     return _finish("nonzero", places, out)

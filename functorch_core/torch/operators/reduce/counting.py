@@ -13,6 +13,7 @@ import numpy as np
 from .... import primitives as p
 from ....core import dtypes as dt
 from ....kernels.order import insertion_place
+from ...dispatch.devices import beside
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import MaybeTensor, Tensors
 from ...dispatch.traits import Out
@@ -350,9 +351,9 @@ def unravel_index(indices, shape):
 # ---- distinct elements ---------------------------------------------------------------------------
 
 
-def _results(values, inverse, counts, return_inverse: bool, return_counts: bool):
+def _results(input, values, inverse, counts, return_inverse: bool, return_counts: bool):
     found = [values] + [inverse] * return_inverse + [counts] * return_counts
-    tensors = tuple(from_array(np.array(a, order="C")) for a in found)
+    tensors = beside(input, *[from_array(np.array(a, order="C")) for a in found])
     return tensors if len(tensors) > 1 else tensors[0]
 
 
@@ -394,11 +395,12 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
         else:
             rows, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True, axis=0, equal_nan=False)
         inverse, counts = inverse.reshape(-1).astype(np.int64), counts.astype(np.int64)
-        found = _results(rows, inverse, counts, return_inverse, return_counts)
+        found = _results(input, rows, inverse, counts, return_inverse, return_counts)
         first = found[0] if isinstance(found, tuple) else found
-        first = with_strides(from_array(np.moveaxis(rows, 0, axis)), first.moveaxis(0, axis).stride())
+        (moved,) = beside(input, from_array(np.moveaxis(rows, 0, axis)))
+        first = with_strides(moved, first.moveaxis(0, axis).stride())
         return (first, *found[1:]) if isinstance(found, tuple) else first
-    return _results(values, inverse.astype(np.int64), counts.astype(np.int64), return_inverse, return_counts)
+    return _results(input, values, inverse.astype(np.int64), counts.astype(np.int64), return_inverse, return_counts)
 
 
 @composite(method=False)
@@ -482,4 +484,4 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     values = flat[starts]
     values = values if dim is None else np.moveaxis(values, 0, axis)
     inverse = inverse.reshape(shape) if dim is None else inverse
-    return _results(values, inverse.astype(np.int64), counts.astype(np.int64), return_inverse, return_counts)
+    return _results(input, values, inverse.astype(np.int64), counts.astype(np.int64), return_inverse, return_counts)

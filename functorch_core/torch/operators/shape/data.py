@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .... import xla
 from ....array.array import Array
 from ....core import dtypes as dt
 from ....core.aval import aval
@@ -17,6 +18,7 @@ from ....core.quiet import quiet
 from ....core.trace import evaluate, trace_closed
 from ....core.warn import warn, warn_once
 from ....engine import from_numpy as value_of
+from ....engine.value import from_buffer, to_buffer
 from ....ops.op import strong
 from ....primitives.convert import convert_p
 from ...dispatch.devices import place, resolve
@@ -648,11 +650,17 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
         found = _around(ext_tensor)
     elif isinstance(ext_tensor, np.ndarray):
         found = _sharing(ext_tensor, None)
+    elif _is_on_gpu(ext_tensor):
+        found = without_history(from_buffer(xla.from_dlpack(ext_tensor)))
     else:
         found = _sharing(writable(array_of_capsule(ext_tensor)), None, lasting=True)
     if copy:
         found = found.clone()
     return found if device is None else found.to(device)
+
+
+def _is_on_gpu(x) -> bool:
+    return hasattr(x, "__dlpack_device__") and int(x.__dlpack_device__()[0]) == 2
 
 
 @composite(function=False, name="__dlpack__")
@@ -668,6 +676,8 @@ def dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         raise BufferError("Can't export tensors with the conjugate bit set")
     if self.is_cpu and stream not in (None, -1):
         raise AssertionError("stream should be None on cpu.")
+    if self.is_cuda:  # its consumer may not write to it
+        return xla.to_dlpack(to_buffer((self.clone() if copy else self)._kept()))
     half = self.dtype.numpy == dt.bfloat16
     bits = self.view(_types.of_numpy(np.dtype(np.uint16))) if half else self
     return capsule_of(np.array(bits._array()) if copy else bits.numpy(), half, max_version)

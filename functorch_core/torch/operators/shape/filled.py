@@ -7,12 +7,13 @@ import math
 import numpy as np
 
 from .... import primitives as p
+from .... import xla
 from ....core import dtypes as dt
 from ....core.trace import open_traces
-from ....engine import from_numpy
+from ....engine import from_numpy, to_buffer
 from ....engine.signatures import bounded
 from ....engine.written_out import record_nothing
-from ...dispatch.devices import resolve
+from ...dispatch.devices import recording_on, resolve
 from ...dispatch.op import torch_op
 from ...dispatch.paths import remember
 from ...dispatch.slots import Number
@@ -20,7 +21,7 @@ from ...tape.apply import GraphOp, without_history
 from ...tensors.active import active
 from ...tensors.base import Tensor
 from ...tensors.promotion import cast
-from .data import array_of, fill_number, finish_later, require_grad
+from .data import array_of, fill_number, finish, finish_later, require_grad
 
 # Up to so many elements a factory's zeros and ones are recorded: in a program they cost nothing, where 2 million ones
 # as the gradient that a backward pass starts from are written by NumPy and copied to the device first (relu and its
@@ -38,6 +39,9 @@ FEW = 1 << 12  # elements, so that nothing can be wrong with their size
 def filled(shape: tuple, fill, dtype: np.dtype, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of one repeated number."""
     where = resolve(device)
+    if where.type not in ("cpu", "meta"):
+        made = _filled_there(tuple(shape), fill, dtype, where)
+        return require_grad(made) if requires_grad else made
     n = math.prod(shape) if where.type == "cpu" else HUGE
     if n <= RECORD_LIMIT and _is_constant(fill):
         made = _constant_of(tuple(shape), int(fill), dtype)
@@ -52,6 +56,21 @@ def filled(shape: tuple, fill, dtype: np.dtype, device=None, requires_grad: bool
         else:
             made = finish_later(lambda: np.full(shape, fill_value(fill, dtype), dtype), shape, dtype, where)
     return require_grad(made) if requires_grad else made
+
+
+def _filled_there(shape: tuple[int, ...], fill, dtype: np.dtype, where) -> Tensor:
+    """A tensor of one repeated number in the memory of a GPU, which makes it itself."""
+    check_size(shape, dtype.itemsize)
+    if dtype in dt.COMPLEX | dt.FLOAT8 or isinstance(fill, complex):
+        return finish(np.full(shape, fill_value(fill, dtype), dtype), where)
+    with recording_on(where):
+        if _is_constant(fill):
+            made = _constant_of(shape, int(fill), dtype)
+        else:
+            made = _repeated(fill_value(fill, dtype).item(), shape, dtype)
+    if math.prod(shape) > RECORD_LIMIT:
+        xla.block(to_buffer(made._value))  # memory is asked for where the call stands
+    return made
 
 
 def _is_constant(fill) -> bool:

@@ -1,5 +1,6 @@
 """torch.cuda: NVIDIA GPUs, through XLA's client for them if its packages are installed."""
 
+from ..... import xla as _xla
 from .... import _missing
 from ....operators.shape.legacy_types import cuda_legacy_types as _tensor_types
 from ....operators.shape.storage import legacy_storages as _legacy_storages
@@ -10,6 +11,7 @@ _accelerator = _Accelerator("cuda")
 globals().update(_accelerator.namespace())
 
 globals().update(_tensor_types)
+OutOfMemoryError = _xla.errors.OutOfMemoryError
 
 
 class _CudaLegacyStorage:
@@ -56,17 +58,6 @@ globals().update(
 
 has_half = has_magma = False
 __getattr__ = _missing.getter(__name__, ("amp", "comm", "memory", "nvtx", "random", "streams"))
-
-
-class OutOfMemoryError(RuntimeError):
-    """The device has not enough memory.
-
-    >>> issubclass(torch.OutOfMemoryError, RuntimeError)
-    True
-
-    >>> issubclass(torch.cuda.OutOfMemoryError, RuntimeError)
-    True
-    """
 
 
 class _CudaDeviceProperties:
