@@ -1,7 +1,11 @@
-"""What holds for every test."""
+"""What holds for every test.
+
+FUNCTORCH_TEST_DEVICE=cuda makes a GPU the default device of both faces: `pytest tests/primitives` then computes there.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 
 import numpy as np
@@ -9,6 +13,15 @@ import pytest
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background of a script: `pytest &`
     signal.signal(signal.SIGINT, signal.default_int_handler)  # tests interrupt themselves, and processes they start
+
+
+def pytest_configure():
+    device = os.environ.get("FUNCTORCH_TEST_DEVICE")
+    if device:
+        from functorch_core import torch, xla
+
+        xla.set_default_device(xla.device(device))
+        torch.set_default_device(device)
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.lowering import LowerContext, Operand, dense_int
+from ..core.lowering import LowerContext, Operand, dense_int, full_precision
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import Linear, Primitive, Traits, largest
 from ..core.reference import specialised
@@ -20,6 +20,7 @@ from ..xla import onednn
 from ..xla.blas import matmul_for
 from .arithmetic import add, sub
 from .batching import Axis
+from .bitwise import and_, shift_left, shift_right_logical
 from .convert import complex, convert, imag, real
 from .convolution_forms import choose_form
 from .convolution_library import MANY, library_call, library_time, lower_library, run_library
@@ -28,7 +29,7 @@ from .dot import sum_dtype
 from .reduce_window import padded_array, window_views
 from .reductions import convert_operand
 from .slicing import reverse
-from .structure import reshape, transpose
+from .structure import full, reshape, transpose
 from .window import Window
 
 # ---- the geometry of a convolution ---------------------------------------------------------------
@@ -253,7 +254,7 @@ def _conv_op(ctx: LowerContext, x: Operand, w: Operand, conv: Conv, out: Aval) -
             f"batch_group_count = {conv.batch_groups} : i64",
         ]
     )
-    return ctx.op("stablehlo.convolution", x, w, out=out, attrs=attrs)
+    return ctx.op("stablehlo.convolution", x, w, out=out, attrs=attrs + full_precision(ctx, x.aval.dtype))
 
 
 def _conv_lower(ctx: LowerContext, x: Operand, w: Operand, *, conv: Conv, out_dtype: np.dtype) -> Operand:
@@ -263,6 +264,39 @@ def _conv_lower(ctx: LowerContext, x: Operand, w: Operand, *, conv: Conv, out_dt
     if x.aval.dtype in dt.COMPLEX:
         return ctx.call(_complex_parts, x, w, conv=conv, out_dtype=out_dtype)[0]
     return _conv_op(ctx, x, w, conv, out)
+
+
+def _conv_cuda(ctx: LowerContext, x: Operand, w: Operand, *, conv: Conv, out_dtype: np.dtype) -> Operand:
+    """By cuDNN, which has them of floating-point numbers of 16 bits and more (and of int8 saturates)."""
+    if x.aval.dtype in dt.INTEGER:
+        return ctx.call(_by_doubles, x, w, conv=conv, out_dtype=out_dtype)[0]
+    if x.aval.dtype in dt.FLOAT8:  # behind barriers: XLA would make one of float8 again, which cuDNN mostly lacks
+        wide = [convert_operand(ctx, a, dt.float32) for a in (x, w)]
+        x, w = (ctx.op("stablehlo.optimization_barrier", a, out=a.aval) for a in wide)
+        return convert_operand(ctx, _conv_lower(ctx, x, w, conv=conv, out_dtype=dt.float32), out_dtype)
+    return _conv_lower(ctx, x, w, conv=conv, out_dtype=out_dtype)
+
+
+def _by_doubles(x: Value, w: Value, *, conv: Conv, out_dtype: np.dtype) -> Value:
+    """A convolution of integers as some of float64, of 16 bits of each operand: exact for 2 million summands; wraps."""
+    parts = range(max(out_dtype.itemsize // 2, 1))
+
+    def part(a: Value, i: int) -> Value:
+        a = convert(a, dtype=out_dtype)
+        if len(parts) > 1:
+            a = shift_right_logical(a, full(a.aval.shape, 16 * i, out_dtype))
+            a = and_(a, full(a.aval.shape, 0xFFFF, out_dtype))
+        return convert(a, dtype=dt.float64)
+
+    total: Value | None = None
+    for i in parts:
+        for j in parts[: len(parts) - i]:
+            exact = convert(bind_conv(part(x, i), part(w, j), conv, dt.float64), dtype=dt.int64)
+            found = convert(exact, dtype=out_dtype)
+            found = shift_left(found, full(found.aval.shape, 16 * (i + j), out_dtype)) if i + j else found
+            total = found if total is None else add(total, found)
+    assert total is not None
+    return total
 
 
 def _conv_cpu(ctx: LowerContext, x: Operand, w: Operand, *, conv: Conv, out_dtype: np.dtype) -> Operand:
@@ -474,7 +508,7 @@ conv_p = Primitive(
     shape=_conv_shape,
     reference=_conv_reference,
     lower=_conv_lower,
-    lower_on={"cpu": _conv_cpu},
+    lower_on={"cpu": _conv_cpu, "cuda": _conv_cuda},
     jvp=multilinear(lambda x, w, *, conv, out_dtype: bind_conv(x, w, conv, out_dtype)),
     transpose=_conv_transpose,
     batch=_conv_batch,

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.lowering import LowerContext, Operand
+from ..core.lowering import LowerContext, Operand, full_precision
 from ..core.primitive import Linear, Primitive, Traits
 from ..core.reference import specialised
 from ..core.trace import bind
@@ -157,7 +157,8 @@ def _dot_op(
         f"lhs_contracting_dimensions = {list(contract[0])}, "
         f"rhs_contracting_dimensions = {list(contract[1])}"
     )
-    return ctx.op("stablehlo.dot_general", x, y, out=out, attrs=f"dot_dimension_numbers = #stablehlo.dot<{numbers}>")
+    attrs = f"dot_dimension_numbers = #stablehlo.dot<{numbers}>" + full_precision(ctx, x.aval.dtype)
+    return ctx.op("stablehlo.dot_general", x, y, out=out, attrs=attrs)
 
 
 def _dot_lower(

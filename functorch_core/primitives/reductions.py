@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.lowering import LowerContext, Operand
+from ..core.lowering import LowerContext, Operand, full_precision
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import NOT_LINEAR, Primitive, Reason, Traits
 from ..core.reference import specialised
@@ -270,7 +270,8 @@ def _dot_of_weights(ctx: LowerContext, by: Primitive, array: Operand, weights: O
         weights = ctx.op("stablehlo.divide", ctx.full(weights.aval, 1), weights, out=weights.aval)
     numbers = "#stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>"
     out = array.aval.with_shape((math.prod(rest),))
-    total = ctx.op("stablehlo.dot_general", weights, flat, out=out, attrs=f"dot_dimension_numbers = {numbers}")
+    attrs = f"dot_dimension_numbers = {numbers}" + full_precision(ctx, flat.aval.dtype)
+    total = ctx.op("stablehlo.dot_general", weights, flat, out=out, attrs=attrs)
     return ctx.op("stablehlo.reshape", total, out=array.aval.with_shape(tuple(rest)))
 
 

@@ -100,7 +100,8 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
     if hasattr(buffer._sharding, "named"):
         return gathered(buffer)
     try:
-        return buffer._single_device_array_to_np_array_did_copy()[0]
+        array = buffer._single_device_array_to_np_array_did_copy()[0]
+        return array if array.dtype == buffer.aval.element else array.view(buffer.aval.element)
     except RuntimeError as error:
         _access_failed(buffer, error)
 

@@ -29,6 +29,17 @@ class ExecutionError(XLAError):
     """A program that failed while it ran, or that was called with the wrong buffers."""
 
 
+class OutOfMemoryError(ExecutionError, MemoryError):
+    """The device has not enough memory.
+
+    >>> issubclass(torch.OutOfMemoryError, RuntimeError)
+    True
+
+    >>> issubclass(torch.cuda.OutOfMemoryError, RuntimeError)
+    True
+    """
+
+
 class CudaUnavailable(RuntimeError):
     """There is no CUDA device here, or the packages that reach it are missing; says which."""
 
@@ -161,4 +172,6 @@ def fail(error: RuntimeError) -> NoReturn:
     if original is not None:
         raise original from original.__cause__
     message = _STATUS.sub("", text.splitlines()[0] if text else "no message")
+    if text.startswith("RESOURCE_EXHAUSTED: Out of memory"):
+        raise OutOfMemoryError(f"CUDA out of memory: {message}", details=text) from None
     raise ExecutionError(f"the program failed: {message}", details=text) from None

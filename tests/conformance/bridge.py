@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import os
 import types
 
 import ml_dtypes
@@ -10,6 +11,8 @@ import numpy as np
 import torch as real
 
 from functorch_core import torch as ours
+
+_DEVICE = os.environ.get("FUNCTORCH_TEST_DEVICE")  # where ours computes; the real one does on the CPU
 
 _BITS = {
     real.bfloat16: (real.int16, np.int16, ml_dtypes.bfloat16),
@@ -34,13 +37,15 @@ def to_ours(x, made: dict | None = None):
         from functorch_core.torch.tensors.base import from_array
 
         new = from_array(np.array(to_numpy(x)), x.requires_grad)
+        if _DEVICE:
+            new = new.detach().to(_DEVICE).requires_grad_(x.requires_grad)
         if made is not None:
             made[id(x)] = new
         return new
     if isinstance(x, real.dtype):
         return getattr(ours, str(x).removeprefix("torch."))
     if isinstance(x, real.device):
-        return ours.device(str(x))
+        return ours.device(_DEVICE or str(x))
     if isinstance(x, (real.memory_format, real.layout)):
         return getattr(ours, str(x).removeprefix("torch."))
     if isinstance(x, real.Size):

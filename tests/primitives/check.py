@@ -38,8 +38,9 @@ def graph_of(fun, arrays) -> Graph:
     return validate(trace_closed(flat, [aval_of(np.asarray(a)) for a in arrays]))
 
 
-def compiled(graph: Graph, arrays, platform="cpu") -> list[np.ndarray]:
-    """The outputs of the graph as XLA computes them."""
+def compiled(graph: Graph, arrays) -> list[np.ndarray]:
+    """The outputs of the graph as XLA computes them on the default device."""
+    platform = xla.default_device().platform
     low = lower(graph, platform)
     callbacks = [xla.Callback(f, outs) for f, outs in low.callbacks]
     exe = xla.compile(
@@ -48,7 +49,7 @@ def compiled(graph: Graph, arrays, platform="cpu") -> list[np.ndarray]:
         outputs=low.outputs,
         callbacks=callbacks,
         cache=False,
-        options=getattr(xla, "FAST_COMPILE", None),
+        options=xla.FAST_COMPILE if platform == "cpu" else None,
     )
     buffers = [xla.put(np.asarray(a)) for a in [*arrays, *low.hoisted]]
     return [np.asarray(xla.to_numpy(b)) for b in exe(buffers)]
