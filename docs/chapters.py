@@ -30,7 +30,7 @@ CHAPTERS: dict[str, tuple[str, str]] = {
     "torch.library": ("torch.library torch.ops", ""),
     "torch.accelerator": ("torch.accelerator", ""),
     "torch.cpu": ("torch.cpu", ""),
-    "torch.cuda": ("torch.cuda", "has not run on a GPU yet"),
+    "torch.cuda": ("torch.cuda", "streams do nothing: XLA orders what runs"),
     "torch.mps": ("torch.mps", "for programs that ask whether there is one: there is none"),
     "torch.xpu": ("torch.xpu", "as torch.mps"),
     "torch.mtia": ("torch.mtia", "as torch.mps"),
