@@ -31,6 +31,7 @@ from . import cost, deferred, signatures
 from .again import ALONE, FEW, SMALL, computed_again, data_at_hand, forget, live_results, remember, small_arrays
 from .compiling import Program, ProgramInParts, compile_graph, compile_recording
 from .errors import out_of_memory
+from .families import Family, family_of
 from .history import place_of, sequences
 from .modes import log, settings
 from .op_by_op import Schedule, run_on_host, run_schedule, run_units, schedule_of, spared
@@ -74,10 +75,17 @@ class Plan:
         "turn",
         "taints",
         "lines",
+        "family",
+        "first",
+        "price",
+        "compiled_at",
+        "__weakref__",
     )
 
-    def __init__(self, start: float, threshold: float, units: list[Unit], lines: list[Any]) -> None:
+    def __init__(self, start: float, threshold: float, units: list[Unit], lines: list[Any], family: Family) -> None:
         self.sightings, self.start, self.threshold, self.ops = 0, start, threshold, len(units)
+        self.family, self.first, self.price = family, (start, threshold), price_of(units)
+        self.compiled_at = 0, 0  # the sightings of itself and of its family
         self.work = sum(u.cost.fused for u in units)  # microseconds that its program takes, estimated
         self.reference = sum(u.cost.reference for u in units if u.cost.reference < math.inf)  # and its ops, one by one
         self.began = tuple(_done)
@@ -184,6 +192,7 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, s
     else:
         _plans.move_to_end(key)
     plan.sightings += 1
+    plan.family.sightings += 1
     _done[0] += 1
     _done[1] += plan.reference if plan.program is None else plan.work
     if settings.log:
@@ -294,7 +303,12 @@ def _poison(recording: Recording) -> None:
 
 def _new_plan(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Device, int], recording: Recording) -> Plan:
     units = [unit for unit, _ in recording.calls()]
-    plan = Plan(*_when(units, recording, key[1]), units, _ends(recording))
+    family = family_of(key[0], key[1])
+    start, threshold = _when(units, recording, key[1])
+    if start > 2.0:
+        start, threshold = _after(start, threshold, min(family.patience(), 1.0))
+    plan = Plan(start, threshold, units, _ends(recording), family)
+    family.plans.add(plan)
     count("plans")
     with _lock:
         plan = _plans.setdefault(key, plan)
@@ -321,18 +335,28 @@ def _when_elsewhere(units: list[Unit]) -> tuple[float, float]:
     return (1.0, 1.0) if cold > DIRECT * price_of(units) else (2.0, 3.0)
 
 
+def _after(start: float, threshold: float, patience: float) -> tuple[float, float]:
+    """The sightings at which compiling starts and ends, where it takes so many times as many."""
+    return max(2.0, start * patience), max(3.0, threshold * patience)
+
+
 def _ask_again(plan: Plan, recording: Recording, live: tuple[int, ...]) -> None:
-    """Before it is compiled: put it off if too many of its inputs come from NumPy, each time other ones, or if it is
-    rare (the last batch of an epoch).
+    """Before it is compiled: put it off if too many of its inputs come from NumPy, each time other ones, if it is
+    rare (the last batch of an epoch), or if programs of its family were not worth what they cost.
 
     What makes the inputs may be compiled soon, so that it is asked again after as many sightings.
     """
     passing = _passing_arrays(recording, live)
     others, work = _done[0] - plan.began[0], _done[1] - plan.began[1]
     rare = plan.sightings < RARE * others and plan.sightings * plan.reference < SMALL_PART * work
-    if not (passing or rare):
+    patience = plan.family.patience() if plan.first[0] > 1.0 else 1.0
+    if not (passing or rare or patience > 1.0):
         return
-    start, threshold = _when([unit for unit, _ in recording.calls()], recording, live, passing, rare)
+    units = [unit for unit, _ in recording.calls()]
+    start, threshold = _when(units, recording, live, passing, rare)
+    if patience > 1.0 and not rare:  # at most until all of its price is lost
+        later, last = _after(start, threshold, patience), _when(units, recording, live, passing, True)
+        start, threshold = min(later[0], last[0]), min(later[1], last[1])
     if plan.sightings < start:
         again = 2 * plan.sightings
         plan.start, plan.threshold = (start, threshold) if start <= again else (again, again + 1)
@@ -492,7 +516,7 @@ def _join(
     if plan.schedule is not None and sum(value.aval.nbytes for value in recording.values) >= LEFT:
         xla.trim_memory()
     plan.job = plan.schedule = plan.on_host = None
-    plan.program = program
+    plan.program, plan.compiled_at = program, (plan.sightings, plan.family.sightings)
     _forget_old_programs()
     return program
 
