@@ -181,6 +181,60 @@ def autocast_and_scaler():
     assert scaler.get_scale() == 65536
 
 
+def random_numbers_are_drawn_there():
+    def draws():
+        x = torch.empty(40000, device="cuda")
+        return [
+            torch.rand(40000, device="cuda"),
+            torch.empty_like(x).uniform_(-3, 5),
+            torch.randn(200, 200, device="cuda"),
+            torch.randn_like(x),
+            torch.empty_like(x).normal_(7, 0.5),
+            torch.normal(7.0, 0.5, (40000,), device="cuda"),
+            torch.nn.functional.dropout(torch.ones_like(x), 0.25),
+            torch.empty_like(x).bernoulli_(0.3),
+            torch.rand(40000, device="cuda", dtype=torch.float16),
+            torch.rand(40000, device="cuda", dtype=torch.bfloat16),
+            torch.randn(40000, device="cuda", dtype=torch.float64),
+        ]
+
+    torch.manual_seed(3)
+    state = torch.get_rng_state()
+    first = draws()
+    moments = [(x.double().mean().item(), x.double().std().item()) for x in first]
+    root = 12**-0.5
+    expected = [(0.5, root), (1, 8 * root), (0, 1), (0, 1), (7, 0.5), (7, 0.5), (1, 3**-0.5), (0.3, 0.21**0.5)]
+    expected += [(0.5, root), (0.5, root), (0, 1)]
+    for i, (found, wanted) in enumerate(zip(moments, expected, strict=True)):
+        np.testing.assert_allclose(found, wanted, atol=0.06, err_msg=str(i))
+    assert all(x.is_cuda for x in first) and len({x.sum().item() for x in first}) == len(first)
+    assert first[1].min().item() >= -3 and first[1].max().item() < 5 and first[8].max().item() < 1
+    torch.set_rng_state(state)
+    assert all(torch.equal(a, b) for a, b in zip(first, draws()))
+    assert set(first[7].unique().tolist()) == {0, 1} and set(first[6].unique().tolist()) == {0, np.float32(4 / 3)}
+    with torch.random.fork_rng():
+        torch.rand(3, device="cuda")
+    generator = torch.Generator("cuda").manual_seed(5)
+    a = torch.rand(9, device="cuda", generator=generator)
+    assert torch.equal(a, torch.rand(9, device="cuda", generator=generator.manual_seed(5)))
+    assert not torch.equal(a, torch.rand(9, device="cuda", generator=generator))
+
+
+def a_checkpoint_draws_the_same_numbers_again():
+    layer = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.5)).cuda()
+    x = torch.randn(64, 8, device="cuda", requires_grad=True)
+
+    def gradient(run):
+        torch.manual_seed(1)
+        x.grad = None
+        run().square().sum().backward()
+        return x.grad
+
+    plain = gradient(lambda: layer(x))
+    again = gradient(lambda: torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False))
+    np.testing.assert_allclose(plain.cpu().numpy(), again.cpu().numpy(), rtol=1e-5)
+
+
 PROGRAMS = {name: f for name, f in list(globals().items()) if callable(f) and getattr(f, "__module__", "") == __name__}
 
 if __name__ == "__main__":

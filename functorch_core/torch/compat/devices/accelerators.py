@@ -416,7 +416,7 @@ class Accelerator:
         """
         return "\n".join(f"{k}: {v}" for k, v in self.memory_stats(device).items())
 
-    # ---- random numbers: all devices draw from the CPU generator here
+    # ---- random numbers: there is one generator, from which GPUs get their keys
 
     def manual_seed(self, seed: int):
         """Start the generator from a seed; no effect without a device.

@@ -35,6 +35,7 @@ from ...tensors.explain import explain
 from ...views.cells import assign, check_writable, layout_of
 from .. import random as _random
 from ..linalg.distances import vector_norm
+from ..random import on_device
 from ..random.sampling import sampled
 from ..random.seeds import bits_of
 from ..shape.data import finish
@@ -70,7 +71,7 @@ def dropout_mask(shape, input, p_drop: float, order: list[int] | None = None):
         dtype = np.dtype(bool) if mask.size > MANY else input._aval.dtype
         return mask.astype(dtype, order="C", copy=False)
 
-    return sampled(draw, shape, device=input.device)
+    return sampled(draw, shape, device=input.device, there=on_device.ones(np.dtype(bool), 1.0 - p_drop))
 
 
 def memory_order(tensor) -> list[int] | None:
@@ -179,7 +180,12 @@ def native_dropout(input, p, train):
     """
     if train is False or p == 0:
         return input.clone(), finish(np.ones(tuple(input.shape), bool), input.device)
-    keep = sampled(lambda shape: _random.dropout_mask(bits_of(None), shape, p), tuple(input.shape), device=input.device)
+    keep = sampled(
+        lambda shape: _random.dropout_mask(bits_of(None), shape, p),
+        tuple(input.shape),
+        device=input.device,
+        there=on_device.ones(np.dtype(bool), 1.0 - p),
+    )
     return _masked_scale(input, keep.to(input.dtype), 1.0 - p if p < 1 else 1.0), keep
 
 

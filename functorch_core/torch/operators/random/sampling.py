@@ -33,15 +33,24 @@ from ..shape.copies import _copy_onto, _old, fitted_to
 from ..shape.creation import NEGATIVE, check_out_dtype, data_dtype, like_strides, size_given, size_of
 from ..shape.data import finish, require_grad
 from ..shape.joining import common_shape
-from . import keys
+from . import keys, on_device
 from . import seeds as random
+from .on_device import There
 from .sampling_gradients import dirichlet_of, gamma_of
 from .seeds import bits_of, default_generator, drawing
 
 
-def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool = False) -> Tensor:
+def sampled(
+    drawn,
+    shape,
+    *parameters: Tensor,
+    device=None,
+    requires_grad: bool = False,
+    there: There | None = None,
+    generator=None,
+) -> Tensor:
     """A tensor of drawn(shape, *arrays of the parameters), on their device unless another is given:
-    inside vmap, of all its examples."""
+    inside vmap, of all its examples. `there`: what draws them on a GPU, by the generator's next bits."""
     if device is None and parameters:
         device = parameters[0].device
 
@@ -49,6 +58,9 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
         where = resolve(device)
         if where.type not in ("cpu", "meta"):
             xla_device(where)  # raises before numbers are drawn
+            if there is not None and not (keys.given() or open_traces):
+                made = there(where, tuple(shape), bits_of(generator))
+                return require_grad(made) if requires_grad else made
         if where.type == "meta" or any(map(is_meta, parameters)):
             made = drawn_on_meta(drawn, shape, parameters)
             return require_grad(made) if requires_grad else made
@@ -104,10 +116,14 @@ def _factory(name: str, drawn, doc: str):
         if out is not None:
             _check_filled(name, out, d)
             return _filled(name, out, shape, lambda shape: drawn(bits_of(generator), shape, d, not _in_order(out)))
-        made = sampled(
-            lambda shape: drawn(bits_of(generator), shape, d, False), shape, device=device, requires_grad=requires_grad
+        return sampled(
+            lambda shape: drawn(bits_of(generator), shape, d, False),
+            shape,
+            device=device,
+            requires_grad=requires_grad,
+            there=drawn.there(d),
+            generator=generator,
         )
-        return made
 
     factory.__doc__ = doc
     made = composite(factory, kind=Factory, name=name, method=False, out=Out(single=True))
@@ -175,6 +191,7 @@ def _normal(bits, shape, dtype, serial: bool) -> np.ndarray:
 
 
 _uniform.at, _normal.at = draw.uniform_at, draw.normal_at
+_uniform.there, _normal.there = on_device.uniform, on_device.normal
 RAND = """Uniform numbers of [0, 1).
 
     >>> _ = torch.manual_seed(0)
@@ -210,6 +227,8 @@ def _like(name: str, drawn):
             device,
             requires_grad,
             lambda shape, serial: drawn(bits_of(generator), shape, d, serial),
+            drawn.there(d),
+            generator,
         )
 
     factory.__doc__ = f"""{name.removesuffix("_like")} in the size, dtype and device of a tensor.
@@ -221,7 +240,9 @@ def _like(name: str, drawn):
     return made.known_by(lambda made, *_: _drawn_as(drawn, made), _drawn_again)
 
 
-def _sampled_like(input, memory_format, device, requires_grad: bool, drawn) -> Tensor:
+def _sampled_like(
+    input, memory_format, device, requires_grad: bool, drawn, there: There | None = None, generator=None
+) -> Tensor:
     """A tensor like another, filled by drawn(shape, serial) in the order of its memory."""
     device = input.device if device is None else device
     if input._level is not None:
@@ -231,7 +252,7 @@ def _sampled_like(input, memory_format, device, requires_grad: bool, drawn) -> T
     def in_order(shape):
         return _in_memory_order(shape, strides, lambda shape: drawn(shape, strides is not None))
 
-    made = sampled(in_order, tuple(input.shape), device=device)
+    made = sampled(in_order, tuple(input.shape), device=device, there=there, generator=generator)
     made = made if strides is None or made._level is not None else with_strides(made, strides)
     return made.requires_grad_() if requires_grad else made
 
@@ -426,7 +447,14 @@ def normal(
         )
         if _is_filled(out, d):
             return _filled("normal", out, shape, lambda shape: drawn(shape, not _in_order(out)))
-        made = sampled(drawn, shape, device=device, requires_grad=requires_grad)
+        made = sampled(
+            drawn,
+            shape,
+            device=device,
+            requires_grad=requires_grad,
+            there=on_device.normal(d, float(mean), float(std)),
+            generator=generator,
+        )
     elif not any(isinstance(x, Tensor) for x in (mean, std)):
         raise TypeError(
             f"normal() received an invalid combination of arguments - got ({type(mean).__name__}, {type(std).__name__})"
@@ -473,7 +501,9 @@ def without_gradient(made: Tensor, source: Tensor) -> Tensor:
 # ---- in place ------------------------------------------------------------------------------------
 
 
-def fill_drawn(op: str, tensor: Tensor, drawn, *parameters: Tensor) -> Tensor:
+def fill_drawn(
+    op: str, tensor: Tensor, drawn, *parameters: Tensor, there: There | None = None, generator=None
+) -> Tensor:
     """Overwrite with drawn(shape, *arrays of the parameters), in the order of the memory: tensor.op_()."""
     check_writable(tensor, op=op)
     inside = active.levels is not None and active.levels.stack.frames
@@ -482,8 +512,12 @@ def fill_drawn(op: str, tensor: Tensor, drawn, *parameters: Tensor) -> Tensor:
     shape = tuple(tensor.shape)
     if len(shape) > NUMPY_DIMS:
         return assign(tensor, _of_many_dims(shape, drawn, parameters, tensor.device), op=op)
-    array = _in_memory_order(shape, _strides_drawn(tensor), drawn, [np.array(x._array()) for x in parameters])
-    made = finish(np.asarray(array), tensor.device)
+    if there is not None and tensor.is_cuda and not open_traces:
+        made = there(tensor.device, shape, bits_of(generator))
+    else:
+        arrays = [np.array(x._array()) for x in parameters]
+        array = _in_memory_order(shape, _strides_drawn(tensor), drawn, arrays)
+        made = finish(np.asarray(array), tensor.device)
     old = _old(tensor)
     return assign(tensor, made if old is None else fitted_to(made, shape, tensor._aval.dtype, old))
 
@@ -510,7 +544,11 @@ def uniform_(self, from_=0.0, to=1.0, *, generator=None, **kwargs):
     """
     low, high = kwargs.get("from", from_), to
     return fill_drawn(
-        "uniform", self, lambda shape: draw.uniform(bits_of(generator), shape, self._aval.dtype, low, high)
+        "uniform",
+        self,
+        lambda shape: draw.uniform(bits_of(generator), shape, self._aval.dtype, low, high),
+        there=on_device.uniform(self._aval.dtype, low, high),
+        generator=generator,
     )
 
 
@@ -525,7 +563,11 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     serial = not _in_order(self)
     return fill_drawn(
-        "normal", self, lambda shape: draw.normal(bits_of(generator), shape, self._aval.dtype, mean, std, serial=serial)
+        "normal",
+        self,
+        lambda shape: draw.normal(bits_of(generator), shape, self._aval.dtype, mean, std, serial=serial),
+        there=on_device.normal(self._aval.dtype, mean, std),
+        generator=generator,
     )
 
 
@@ -639,7 +681,13 @@ def bernoulli_(self, p=0.5, *, generator=None):
         p = 0.5
     elif not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    return fill_drawn("bernoulli", self, lambda shape: draw.bernoulli(bits_of(generator), shape, self._aval.dtype, p))
+    return fill_drawn(
+        "bernoulli",
+        self,
+        lambda shape: draw.bernoulli(bits_of(generator), shape, self._aval.dtype, p),
+        there=on_device.ones(self._aval.dtype, p),
+        generator=generator,
+    )
 
 
 # ---- functions of tensors ------------------------------------------------------------------------
@@ -672,6 +720,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
         tuple(input.shape),
         *tensors,
         device=input.device,
+        there=None if tensors else on_device.ones(d, p),
+        generator=generator,
     )
     return write_out("bernoulli", out, without_gradient(made, input))
 
@@ -775,7 +825,12 @@ def sample_dirichlet(input, generator=None):
 
 def dropout_mask(shape: tuple, p: float, generator=None) -> Tensor:
     """Where dropout keeps an element: the mask PyTorch's CPU kernel draws."""
-    return sampled(lambda shape: draw.dropout_mask(bits_of(generator), shape, p), tuple(shape))
+    return sampled(
+        lambda shape: draw.dropout_mask(bits_of(generator), shape, p),
+        tuple(shape),
+        there=on_device.ones(dt.bool_, 1 - p),
+        generator=generator,
+    )
 
 
 # ---- the functions of torch.random in torch ------------------------------------------------------
