@@ -411,11 +411,11 @@ APART = "Expected all tensors to be on the same device, but found at least two d
 
 
 def place_of(value: Value) -> Device | None:
-    """The device that a value lies on, or will be computed on; None for the default one, and for the host."""
+    """The device that a value lies on, or will be computed on; None for the default one, for the host, and if traced."""
     recording = value.recording
     if recording.__class__ is Recording:
         return recording.device
-    return None if recording.__class__ is Sharded else _device_of_data(value)
+    return None if value.__class__ is not Value or recording.__class__ is Sharded else _device_of_data(value)
 
 
 def _device_of_data(value: Value) -> Device | None:

@@ -8,7 +8,7 @@ from .... import xla
 from ....core import dtypes as dt
 from ....core.aval import Aval
 from ....engine.recorder import Recording, place_of
-from ....engine.value import ABSENT
+from ....engine.value import ABSENT, Value
 from ....xla.device import further
 from ...levels.levels import refuse_batched
 from ...tape.meta import META, class_name, is_meta
@@ -174,7 +174,7 @@ class Attributes:
             return _types.CPU
         if value.recording is ABSENT:
             return self._device or META
-        if not further:  # there is but the CPU
+        if not further or value.__class__ is not Value:  # there is but the CPU; or it is traced
             return _types.CPU
         there = place_of(value)
         if there is None and (value.recording.__class__ is Recording or value.data.__class__ is xla.Buffer):
