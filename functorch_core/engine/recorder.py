@@ -208,17 +208,14 @@ class Recording:
 
     def flush(self, why: str = "", tier: str | None = None) -> None:
         """Compute everything recorded, by a tier if one is named; live values then have data."""
-        self.lock.acquire()  # `with` takes 0.08 us more
-        try:
-            if not self.done:
-                self._flush(why, tier)
-        except Exception:
-            raise
-        except BaseException:  # Ctrl-C: what is not computed yet can be when it is read
-            self.done = not (self.frozen or self).signature
-            raise
-        finally:
-            self.lock.release()
+        with self.lock:  # acquire() before a `try` is 0.08 us less, and between the two Ctrl-C leaves it taken
+            try:
+                if not self.done:
+                    self._flush(why, tier)
+            except BaseException as error:
+                if not isinstance(error, Exception):  # Ctrl-C: what is not computed yet can be when it is read
+                    self.done = not (self.frozen or self).signature
+                raise
 
     def _flush(self, why: str, tier: str | None) -> None:
         self.done, self.limit = True, 0

@@ -38,8 +38,8 @@ class Job:
     def wait(self) -> None:
         """Until it has ended."""
         while self._outcome is None:  # one waiter after the other
-            self._ended.acquire()
-            self._ended.release()
+            with self._ended:  # not acquire() and release(), between which Ctrl-C would leave the others waiting
+                pass
 
     def result(self) -> Any:
         """What the function returned or raised; an interrupted wait can be taken up again."""
