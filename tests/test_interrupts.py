@@ -12,7 +12,10 @@ import itertools
 import signal
 from pathlib import Path
 
+import pytest
+
 from functorch_core import engine, torch
+from functorch_core.engine import recorder
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path for top in ("functorch_core", "nn", "optim", "data") for path in (ROOT / top).rglob("*.py"))
@@ -56,3 +59,14 @@ def test_an_interrupted_flush_leaves_its_lock():
         held += recording.lock._is_owned()
     signal.signal(signal.SIGALRM, old)
     assert held == 0
+
+
+def test_what_is_frozen_when_an_interrupt_comes_is_computed_later(monkeypatch):
+    """Elsewhere recorded operations are copied to be computed, and had been cleared before the copy was noted."""
+    y = torch.ones(4) + 1
+    recorder.set_recording(None)
+    with monkeypatch.context() as patch:
+        patch.setattr(recorder.Recording, "drop_unfinished_call", lambda self: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            y.numpy()
+    assert y.tolist() == [2.0] * 4

@@ -224,7 +224,7 @@ class Recording:
         elif further and _state.set_aside.get(self.device) is self:
             work = _state.set_aside.pop(self.device)
         else:
-            work = self.frozen = self.frozen or self._freeze()
+            work = self.frozen or self._freeze()
         if work.signature:
             count("flushes")
             hooks.compute(work, why, tier)
@@ -251,12 +251,11 @@ class Recording:
         frozen.signature, frozen.sources = self.signature[:], self.sources[:]
         frozen.floats, frozen.ints = self.floats[:], self.ints[:]
         frozen.inputs, frozen.input_slots = self.inputs[:], self.input_slots.copy()
-        frozen.checks, self.checks = self.checks, []
-        frozen.states, self.states = self.states, {}
-        frozen.doubtful = self.doubtful
+        frozen.checks, frozen.states, frozen.doubtful = self.checks, self.states, self.doubtful
+        frozen.drop_unfinished_call()
+        self.frozen, self.checks, self.states = frozen, [], {}  # at once: an interrupt before has lost nothing
         for held in (self.values, self.inputs, self.input_slots):  # who refers to a value counts
             held.clear()
-        frozen.drop_unfinished_call()
         return frozen
 
     def forget_unfinished_call(self) -> None:
