@@ -142,13 +142,17 @@ def _nameless_file(parts: Sequence[memoryview], sizes: Sequence[int]) -> int:
     try:
         os.ftruncate(file, offsets[-1])
         for part, offset in zip(parts, offsets):
-            while part.nbytes:  # a write of more than 2 GiB is cut
-                n = os.pwrite(file, part, offset)
-                part, offset = part[n:], offset + n
+            _write(file, part, offset)
     except BaseException:
         os.close(file)
         raise
     return file
+
+
+def _write(file: int, part: memoryview, offset: int) -> None:
+    while part.nbytes:  # a write of more than 2 GiB is cut
+        n = os.pwrite(file, part, offset)
+        part, offset = part[n:], offset + n
 
 
 def _mapped(file: int, size: int):

@@ -127,6 +127,10 @@ class Chain:
             pending.discard(self)
             self.kept.clear()
 
+    def _forget_after(self, last: int) -> None:
+        while self.checks and self.last > last:
+            self.checks.pop()
+
     def _fail(self, ordinal: int, number: int) -> list[Undo]:
         """Note the failure; what is to be undone, the last first."""
         self.failed = ordinal, self.checks[ordinal - self.fine], number
@@ -226,8 +230,8 @@ def check_later(
             if not recording.done:
                 x = watched or operand
                 code = x.slot if x.recording is recording else recording.input(x)
-                slots = [x.slot for x in results if x.recording is recording]
-                recording.checks.append(Recorded(Place(state.slot, code, tuple(slots)), chain, ordinal))
+                slots = tuple(x.slot for x in results if x.recording is recording)
+                recording.checks.append(Recorded(Place(state.slot, code, slots), chain, ordinal))
                 recording.states[chain] = state, ordinal
                 return
     values.concrete(state)  # for one that another thread is computing
@@ -487,8 +491,7 @@ def abandon(recording: Recording) -> None:
         last = chain.computed[-1][1] if chain.computed else chain.fine - 1
         chain.state = chain.computed[-1][0] if chain.computed else from_numpy(FINE)
         with chain.lock:
-            while chain.checks and chain.last > last:
-                chain.checks.pop()
+            chain._forget_after(last)
             if not chain.checks:
                 pending.discard(chain)
     recording.states = {}

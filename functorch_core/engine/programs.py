@@ -524,7 +524,8 @@ def _join(
 def _forget_old_programs() -> None:
     """Keep the programs that were run last: loops of ever other lengths compile ever other ones."""
     with _lock:
-        held = [plan for plan in _plans.values() if plan.program is not None]
+        plans = list(_plans.values())
+    held = [plan for plan in plans if plan.program is not None]
     surplus = sum([plan.ops for plan in held]) - MAX_PROGRAM_OPS
     for plan in held[:-1]:
         if surplus <= 0:

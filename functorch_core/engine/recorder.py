@@ -353,9 +353,12 @@ def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
                 call.append(recording.scalar(x))
         recording.signature += call
         frame: Any = _getframe(inner)  # of the user there is one
-        while frame.f_code is not recording.code and is_internal(frame.f_code.co_filename):
+        while True:  # no condition at its end: see tests/test_interrupts.py
+            code = frame.f_code
+            if code is recording.code or not is_internal(code.co_filename):
+                break
             frame = frame.f_back
-        code = recording.code = frame.f_code
+        recording.code = code
         recording.sources += (code, frame.f_lasti)
         values = recording.values
         if unit.multiple:

@@ -27,7 +27,9 @@ if recording is not None:
         frame = getframe({inner})
         code = frame.f_code
         if code is not recording.code:
-            while is_internal(code.co_filename):
+            while True:  # no condition at its end: see tests/test_interrupts.py
+                if not is_internal(code.co_filename):
+                    break
                 frame = frame.f_back
                 code = frame.f_code
             recording.code = code

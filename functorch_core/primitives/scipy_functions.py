@@ -32,16 +32,18 @@ def scipy_function(name: str) -> Function:
 def _compiled() -> ModuleType:
     with _lock:
         for part in PARTS:
-            if f"{PACKAGE}.{part}" not in sys.modules:
-                _load(part)
+            _load(part)
     return sys.modules.get(f"{PACKAGE}.{MAIN}") or importlib.import_module(PACKAGE)
 
 
 def _load(part: str) -> None:
-    """Load a part of the package, but not the package."""
+    """Load a part of the package that is not loaded yet, but not the package."""
+    name = f"{PACKAGE}.{part}"
+    if name in sys.modules:
+        return
     import scipy
 
-    folder, name = os.path.join(scipy.__path__[0], "special"), f"{PACKAGE}.{part}"
+    folder = os.path.join(scipy.__path__[0], "special")
     spec = importlib.machinery.PathFinder.find_spec(name, [folder])
     if spec is None or spec.loader is None:
         return

@@ -304,15 +304,18 @@ class SharedMemory:
             _futex()(FUTEX, address, FUTEX_WAKE, len(self._ranks), None, None, 0)
         try:
             for place in self._others:
-                other = place * LINE // 8
-                if words[other] < count:
-                    self._wait(place, count)
-                if words[other + LEFT] == count:  # it came here, and waited for another in vain
-                    raise self._error(GAVE_UP, other=self._ranks[place])
+                self._meet_one(place, count)
         except BaseException as error:  # an interrupt, too: this process does not come to what the others are in
             self._broken = str(error) or type(error).__name__
             words[line + LEFT] = count
             raise
+
+    def _meet_one(self, place: int, count: int) -> None:
+        words, other = self._words, place * LINE // 8
+        if words[other] < count:
+            self._wait(place, count)
+        if words[other + LEFT] == count:  # it came here, and waited for another in vain
+            raise self._error(GAVE_UP, other=self._ranks[place])
 
     def _wait(self, place: int, count: int) -> None:
         words, word = self._words, place * LINE // 8

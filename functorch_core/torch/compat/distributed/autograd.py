@@ -85,7 +85,8 @@ def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
     found = _contexts.known(context_id)
     made = {id(x) for _, leaves in found.received.values() for x in leaves}
     with found.lock:
-        return {leaf: grad for key, (leaf, grad) in found.grads.items() if key not in made}
+        grads = found.grads.copy()
+    return {leaf: grad for key, (leaf, grad) in grads.items() if key not in made}
 
 
 def backward(context_id: int, roots: Sequence[Tensor], retain_graph: bool = False) -> None:

@@ -193,13 +193,16 @@ class _Deadlines:
     def _watch(self):
         while True:
             with self.condition:
-                while not self.closed and not (self.waiting and self.waiting[0][0] <= time.monotonic()):
-                    left = self.waiting[0][0] - time.monotonic() if self.waiting else None
-                    self.condition.wait(left if left is None else max(left, 0))
+                self._await_next()
                 if self.closed:
                     return
                 call = heapq.heappop(self.waiting)[2]
             call()
+
+    def _await_next(self):
+        while not self.closed and not (self.waiting and self.waiting[0][0] <= time.monotonic()):
+            left = self.waiting[0][0] - time.monotonic() if self.waiting else None
+            self.condition.wait(left if left is None else max(left, 0))
 
     def close(self):
         """Forget all of them."""
