@@ -275,8 +275,8 @@ def update(module, values):
     own, new = _by_name(module), values if isinstance(values, dict) else _by_name(values)
     if not new.keys() <= own.keys():
         raise ValueError(OTHER_NAMES.format(what="update", found=sorted(new), wanted=sorted(own)))
+    pairs = [(own[name], x) for name, x in new.items() if isinstance(own[name], Tensor)]
     with no_grad():
-        for name, x in new.items():
-            if isinstance(own[name], Tensor):
-                own[name].copy_(tensor_around(x))
+        for mine, x in pairs:
+            mine.copy_(tensor_around(x))
     return module

@@ -1,24 +1,95 @@
-"""Ctrl-C leaves no lock taken and loses nothing, wherever Python looks for signals.
+"""Ctrl-C leaves no lock taken and no context entered, wherever Python looks for signals.
 
-After `lock.acquire()` Python looks for signals, before the `try:` that follows has begun; `with lock:` leaves no such
-gap.
+Two places are outside of what they seem to be in. After `lock.acquire()` Python looks for signals, before the `try:`
+that follows has begun; `with lock:` leaves no such gap. And from Python 3.12 on a jump back to where a loop begins
+that ends with a condition (`while c: ...`, or an `if` at the end of the body or of an inlined comprehension) is
+outside of all handlers: an interrupt there runs no `finally` and leaves no `with`, so that a lock stays taken for
+good. Such a loop belongs outside, or into a function of its own, whose call is covered.
 """
 
 from __future__ import annotations
 
 import ast
 import contextlib
+import dis
 import itertools
 import signal
+import sys
+import types
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from functorch_core import engine, torch
-from functorch_core.engine import recorder
+from functorch_core.engine import recorder, written_out
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path for top in ("functorch_core", "nn", "optim", "data") for path in (ROOT / top).rglob("*.py"))
+JUMPS = ("JUMP", "POP_JUMP", "NOT_TAKEN", "TO_BOOL")  # what stands between a loop's last value and the jump back
+
+
+def codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from codes(constant)
+
+
+class Handlers:
+    """Which handlers of a function's are entered by what an instruction raises."""
+
+    def __init__(self, code: types.CodeType):
+        bytecode = dis.Bytecode(code)
+        self.entries, self.instructions = bytecode.exception_entries, list(bytecode)
+        self.places = {instruction.offset: i for i, instruction in enumerate(self.instructions)}
+
+    def entry(self, i: int):
+        """The table's entry for instruction i."""
+        offset = self.instructions[i].offset
+        return next((e for e in self.entries if e.start <= offset < e.end), None)
+
+    def around(self, i: int) -> int | None:
+        """The line of the innermost `with`, `finally` or `except BaseException` around instruction i."""
+        entry = self.entry(i)
+        if entry is None:
+            return None
+        first = self.places[entry.target]
+        names = [instruction.opname for instruction in self.instructions[first:]]
+        last = first + next((k for k, name in enumerate(names) if name == "RERAISE"), 0)
+        if names[0] == "PUSH_EXC_INFO":
+            matched = self._matched(first)
+            if not matched or "BaseException" in matched:
+                return self.instructions[first + 1].positions.lineno
+        if names[0] == "CALL_INTRINSIC_1":  # what a generator raises at its end
+            return None
+        return self.around(last)  # what puts a comprehension's names back, or `except SomeError`
+
+    def _matched(self, first: int) -> list[str]:
+        found = []
+        for before, instruction in itertools.pairwise(self.instructions[first:]):
+            if instruction.opname == "CHECK_EXC_MATCH":
+                found.append(before.argval)
+            elif instruction.opname == "WITH_EXCEPT_START" or (instruction.opname == "RERAISE" and not instruction.arg):
+                break
+        return found
+
+    def gaps(self) -> Iterator[tuple[int, int]]:
+        """(line of a jump back that is outside of the handler around it, that handler's line)."""
+        for i, instruction in enumerate(self.instructions):
+            if instruction.opname == "JUMP_BACKWARD" and self.entry(i) is None:
+                before = i - 1
+                while before and self.entry(before) is None and self.instructions[before].opname.startswith(JUMPS):
+                    before -= 1
+                line = self.around(before) if self.instructions[i - 1].opname.startswith(JUMPS) else None
+                if line is not None:
+                    yield instruction.positions.lineno or 0, line
+
+
+def gaps(source: str) -> list[tuple[int, int]]:
+    lines = source.splitlines()
+    found = [gap for code in codes(compile(source, "source", "exec")) for gap in Handlers(code).gaps()]
+    return [(line, handler) for line, handler in found if "contextlib.suppress(" not in lines[handler - 1]]
 
 
 def is_acquiring(statement: ast.stmt) -> bool:
@@ -35,9 +106,47 @@ def taken_before_try(source: str) -> list[int]:
     return [first.lineno for first, second in pairs if is_acquiring(first) and isinstance(second, ast.Try)]
 
 
-def test_no_lock_is_taken_before_a_try():
-    found = {path.relative_to(ROOT).as_posix(): taken_before_try(path.read_text(encoding="utf-8")) for path in FILES}
+@pytest.mark.parametrize("find", [gaps, taken_before_try])
+def test_no_handler_has_a_gap(find):
+    sources = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
+    sources["written out"] = f"def record_some(unit, x, i):\n{written_out.recording(['x'], 2, ['i'], 4)}"
+    found = {path: find(source) for path, source in sources.items()}
     assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+LOOPS = """
+with lock:
+    for x in found:
+        if x:
+            use(x)
+with lock:
+    kept = [x for x in found if x]
+try:
+    while is_more():
+        pass
+except ValueError:
+    pass
+except BaseException:
+    undo()
+with lock:
+    for x in found:
+        use(x)
+with lock:
+    while True:
+        if not is_more():
+            break
+        use(x)
+try:
+    for x in found:
+        if x:
+            use(x)
+except ValueError:
+    pass
+"""
+
+
+def test_gaps_are_found():
+    assert gaps(LOOPS) == ([(4, 2), (7, 6), (9, 11)] if sys.version_info >= (3, 12) else [])
     assert taken_before_try("lock.acquire()\ntry:\n    use()\nfinally:\n    lock.release()\n") == [1]
 
 

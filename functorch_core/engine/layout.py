@@ -57,11 +57,15 @@ def _laid_out(graph: Graph, often: bool) -> Graph:
             layouts.put(slot, builder.input(graph.avals[slot]))
         for node in graph.nodes:
             builder.source = node.source
-            rule = _rule_of(node)
-            if rule is None or not rule(layouts, node):
-                _plain(layouts, node)
+            _lay_out(layouts, node)
         outputs = [layouts.get(s) for s in graph.outputs]
         return dce(builder.finish(outputs))
+
+
+def _lay_out(layouts: _Layouts, node: Node) -> None:
+    rule = _rule_of(node)
+    if rule is None or not rule(layouts, node):
+        _plain(layouts, node)
 
 
 class _Layouts:

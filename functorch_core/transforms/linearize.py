@@ -12,8 +12,10 @@ gets the `Splitter`, writes into both halves and returns the node's outputs, eac
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from ..core.graph import Graph, Node, cse, dce, memoised
@@ -112,10 +114,10 @@ def partial_eval(graph: Graph, unknown: tuple[bool, ...], force: tuple[bool, ...
         outs = [env[s] for s in graph.outputs]
         force = force or (False,) * len(outs)
         out_unknown = tuple(f or x.builder is split.unknown for f, x in zip(force, outs))
-        unknown_outs = [split.residual(x) for x, u in zip(outs, out_unknown) if u]
+        unknown_outs = list(map(split.residual, compress(outs, out_unknown)))
         second = dce(residuals_first(split.unknown, unknown_outs))
         second, residuals = without_unused(second, list(split.unknown.captures))
-        first = split.known.finish([x for x, u in zip(outs, out_unknown) if not u] + residuals)
+        first = split.known.finish([*compress(outs, map(operator.not_, out_unknown)), *residuals])
     return Split(dce(first), second, out_unknown, len(residuals))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from ..core.graph import Graph, Node, dce, memoised
@@ -74,14 +75,14 @@ def transpose(
     `want` (one for each linear input) get a cotangent even where it is zero.
     """
     builder = Builder(f"transpose_{graph.name}")
+    avals = list(compress(graph.in_avals, linear))
     with builder:
         args = [None if lin else builder.input(a) for a, lin in zip(graph.in_avals, linear)]
         cts = [builder.input(a) if g else None for a, g in zip(graph.out_avals, given)]
         out = transpose_values(graph, linear, args, cts)
         if want is not None:
-            avals = [a for a, lin in zip(graph.in_avals, linear) if lin]
             out = [zeros(a) if c is None and w else c for c, a, w in zip(out, avals, want)]
-        new = builder.finish([c for c in out if c is not None])
+        new = builder.finish(tuple(c for c in out if c is not None))
     return dce(new), tuple(c is not None for c in out)
 
 
@@ -118,11 +119,11 @@ def vjp(graph: Graph, mask: tuple[bool, ...]) -> Vjp:
     lin = linearize(graph, mask)
     n = lin.residuals
     builder = Builder(f"backward_{graph.name}")
+    wanted = list(compress(graph.in_avals, mask))
     with builder:
         residuals = [builder.input(a) for a in lin.linear.in_avals[:n]]
         cts = [builder.input(a) for a in lin.linear.out_avals]
         linear = (False,) * n + (True,) * sum(mask)
-        wanted = [a for a, m in zip(graph.in_avals, mask) if m]
         grads = transpose_values(lin.linear, linear, residuals + [None] * len(wanted), cts)
         backward = builder.finish([zeros(a) if g is None else g for g, a in zip(grads, wanted)])
     return Vjp(lin.forward, dce(backward), lin.out_mask, n)

@@ -165,11 +165,11 @@ class DistributedDataParallel(DataParallel, torch.distributed.algorithms.join.Jo
                 self._keep(group, self._by_hook(torch.cat([g.reshape(-1) for g in grads]).detach(), group))
 
     def _average_together(self, group):
+        for p in group:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+        grads = [p.grad for p in group]
         with no_grad():
-            for p in group:
-                if p.grad is None:
-                    p.grad = torch.zeros_like(p)
-            grads = [p.grad for p in group]
             torch.distributed.all_reduce_coalesced(grads, torch.distributed.ReduceOp.AVG, self.process_group)
             if self._by_running:
                 for g in grads:

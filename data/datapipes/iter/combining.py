@@ -172,8 +172,8 @@ class _Source(IterDataPipe):
             self._iterator, self._exhausted = iter(self.main_datapipe), False
             self._running = [True] * self.num_instances
         try:
-            while self._running[child]:
-                sample = self._next(child)
+            while True:
+                sample = self._next(child) if self._running[child] else _END
                 if sample is _END:
                     break
                 yield sample

@@ -107,6 +107,7 @@ class Vmap:
 
     def compute(self, size: int, dims: Sequence, flat: Sequence, spec, kwargs: dict):
         """Flat outputs, their structure and batch dimensions."""
+        inputs = [x for x, d in zip(flat, dims) if d is not None]
         with enter("vmap", size, self.randomness) as frame:
             wrapped = [
                 x if d is None else wrap(Batched(frame.depth, size, x, d, given=True)) for x, d in zip(flat, dims)
@@ -114,7 +115,6 @@ class Vmap:
             result = self.func(*tree_unflatten(wrapped, spec), **kwargs)
             outs, out_spec = tree_flatten(result)
             out_dims = self.flat_out_dims(result, out_spec)
-            inputs = [x for x, d in zip(flat, dims) if d is not None]
             return ([self.unwrap(x, d, frame.depth, size, inputs) for x, d in zip(outs, out_dims)], out_spec, out_dims)
 
     def prepare(self, args: tuple):

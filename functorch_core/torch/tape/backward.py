@@ -83,13 +83,17 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         p = Pass(create_graph, retain, wanted, accumulate=True)
         with grad_mode(create_graph):
             p.run(roots, root_grads(tensors, grad_tensors))
-            for edge, x in (wanted or {}).items():
-                found = p.captured.get(edge)
-                if found is not None and hasattr(x, "_retain") and not isinstance(edge[0], AccumulateGrad):
-                    x._retain(found, create_graph)
+            _retain(p, wanted or {}, create_graph)
     except MISTAKES as error:
         explain(error)
         raise
+
+
+def _retain(p: Pass, wanted: dict, create_graph: bool):
+    for edge, x in wanted.items():
+        found = p.captured.get(edge)
+        if found is not None and hasattr(x, "_retain") and not isinstance(edge[0], AccumulateGrad):
+            x._retain(found, create_graph)
 
 
 @overridable

@@ -238,9 +238,8 @@ def _convolution(a, grad, n):
         if n.wants("input"):
             a.empty()
             from_onednn(a, n.input)
-        for name in ("weight", "bias"):
-            if n.wants(name):
-                from_onednn(a, getattr(n, name))
+        for name in filter(n.wants, ("weight", "bias")):
+            from_onednn(a, getattr(n, name))
 
 
 @node("NativeBatchNormBackward0")

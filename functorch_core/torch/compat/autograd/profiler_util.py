@@ -360,8 +360,9 @@ class EventList(list):
             if event.stack:
                 stack = [line.translate(blank) for line in reversed(event.stack)]
                 found[";".join(stack)] += int(getattr(event, metric))
+        lines = [f"{stack} {value}\n" for stack, value in found.items() if value > 0]
         with open(path, "w") as file:
-            file.writelines([f"{stack} {value}\n" for stack, value in found.items() if value > 0])
+            file.writelines(lines)
 
 
 def trace_of(events) -> dict:

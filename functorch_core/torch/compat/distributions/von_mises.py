@@ -23,6 +23,16 @@ def _proposals(loc, concentration, r, shape) -> tuple[Tensor, Tensor]:
     return accepted, (third - 0.5).sign() * f.acos()
 
 
+def _in_rounds(loc, concentration, r, shape) -> Tensor:
+    """Angles around 0: proposals until all are accepted; a later accepted one replaces an earlier."""
+    angles = torch.zeros(shape, dtype=loc.dtype, device=loc.device)
+    done = torch.zeros(shape, dtype=torch.bool, device=loc.device)
+    while not done.all():
+        accepted, proposed = _proposals(loc, concentration, r, shape)
+        angles, done = torch.where(accepted, proposed, angles), done | accepted
+    return angles
+
+
 class VonMises(Distribution):
     """Angles of [-pi, pi), of density proportional to exp(concentration cos(x - loc)).
 
@@ -62,15 +72,10 @@ class VonMises(Distribution):
         return torch.where(c < 1e-5, 1 / c + c, (1 + rho**2) / (2 * rho))
 
     def sample(self, sample_shape=torch.Size()) -> Tensor:
-        """Rounds of proposals until all are accepted; a later accepted one replaces an earlier."""
+        """Angles, drawn in float64."""
         shape = self._extended_shape(sample_shape)
         with torch.no_grad():
             loc, concentration = self.loc.double(), self.concentration.double()
-            r = self._envelope()
-            angles = torch.zeros(shape, dtype=loc.dtype, device=loc.device)
-            done = torch.zeros(shape, dtype=torch.bool, device=loc.device)
-            while not done.all():
-                accepted, proposed = _proposals(loc, concentration, r, shape)
-                angles, done = torch.where(accepted, proposed, angles), done | accepted
+            angles = _in_rounds(loc, concentration, self._envelope(), shape)
             turned = (angles + math.pi + loc) % (2 * math.pi) - math.pi
             return turned.to(self.loc.dtype)

@@ -154,10 +154,10 @@ class Recorder(overrides.TorchFunctionMode):
     def undo(self):
         """Undo what has been done to tensors that were there before, and to the generator of random numbers."""
         torch.set_rng_state(self.random_state)
+        changed = [(tensor, copy) for tensor, version, copy in self.copies.values() if tensor._version != version]
         with torch.no_grad():
-            for tensor, version, copy in self.copies.values():
-                if tensor._version != version:
-                    tensor.copy_(copy)
+            for tensor, copy in changed:
+                tensor.copy_(copy)
 
     def _is_worth_a_node(self, name: str, result) -> bool:
         if name in ("__setitem__", "_set_grad_enabled") or any(isinstance(x, Tensor) for x in tree_leaves(result)):

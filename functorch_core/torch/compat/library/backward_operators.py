@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import functorch_core.torch as torch
@@ -12,12 +13,13 @@ from ...tape.modes import grad_mode
 def pulled(function: Callable, tensors: Sequence, cotangent, wanted: Sequence[bool] | None = None) -> list:
     """The gradients of function(*tensors) by those tensors that are wanted."""
     wanted = [True] * len(tensors) if wanted is None else wanted
+    wanted = [w and x is not None for x, w in zip(tensors, wanted)]
     with grad_mode(True):
-        given = [x.detach().requires_grad_() if w and x is not None else x for x, w in zip(tensors, wanted)]
+        given = [x.detach().requires_grad_() if w else x for x, w in zip(tensors, wanted)]
         out = function(*given)
-        asked = [x for x, w in zip(given, wanted) if w and x is not None]
+        asked = list(itertools.compress(given, wanted))
         found = iter(torch.autograd.grad(out, asked, cotangent) if asked else ())
-    return [next(found) if w and x is not None else None for x, w in zip(given, wanted)]
+    return [next(found) if w else None for w in wanted]
 
 
 def _of(name: str, function: Callable) -> Callable:

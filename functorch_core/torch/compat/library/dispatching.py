@@ -71,14 +71,21 @@ def ask(overload: ops.OpOverload, args: tuple, kwargs: dict):
                 state.modes = modes
             if made is not NotImplemented:
                 return made
-        for x in relevant:
-            made = type(x).__torch_dispatch__(overload, types, args, kwargs)
-            if made is not NotImplemented:
-                return made
         if not relevant:
             return compute(overload, args, kwargs)
+        made = _by_classes(relevant, overload, types, args, kwargs)
+        if made is not NotImplemented:
+            return made
     handlers = "".join([f"  - tensor subclass {cls}\n" for cls in types])
     raise overrides.DeclinedError(DECLINED.format(name=f"torch._ops.{overload}", handlers=handlers))
+
+
+def _by_classes(relevant: Sequence[Tensor], overload: ops.OpOverload, types: tuple, args: tuple, kwargs: dict):
+    for x in relevant:
+        made = type(x).__torch_dispatch__(overload, types, args, kwargs)
+        if made is not NotImplemented:
+            return made
+    return NotImplemented
 
 
 def dispatching_args(args: Sequence, kwargs: dict) -> list[Tensor]:

@@ -371,10 +371,10 @@ def _autocast_again():
 
     @contextlib.contextmanager
     def again():
+        needed = [settings for settings in now if settings["enabled"] or is_autocast_enabled(settings["device_type"])]
         with contextlib.ExitStack() as stack:
-            for settings in now:
-                if settings["enabled"] or is_autocast_enabled(settings["device_type"]):
-                    stack.enter_context(autocast(**settings))
+            for settings in needed:
+                stack.enter_context(autocast(**settings))
             yield
 
     return again

@@ -123,8 +123,9 @@ def _trained(input, weight, bias, running_mean, running_var, momentum, eps):
 
 def _assign_running(running_mean, running_var, updated):
     """Give the running statistics there are their new values."""
+    there = [r for r in (running_mean, running_var) if r is not None]
     with no_grad():
-        for running, value in zip([r for r in (running_mean, running_var) if r is not None], updated):
+        for running, value in zip(there, updated):
             assign(running, value.detach(), captured=True)
 
 

@@ -392,12 +392,12 @@ class DefaultLoadPlanner(LoadPlanner):
 
     def put_distributed(self) -> None:
         """Give DTensors what has been read, all processes in the same order."""
+        names = [name for name in self.state_dict if name in self._arriving]
         with no_grad():
-            for name, leaf in self.state_dict.items():
-                arrived = self._arriving.pop(name, None)
-                if arrived is not None:
-                    arrays = [to_numpy(arrived[p.offset]._read()) for p in _parts_here(leaf)]
-                    leaf.copy_(_put_parts(leaf, arrays))
+            for name in names:
+                leaf, arrived = self.state_dict[name], self._arriving.pop(name)
+                arrays = [to_numpy(arrived[p.offset]._read()) for p in _parts_here(leaf)]
+                leaf.copy_(_put_parts(leaf, arrays))
 
 
 class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):

@@ -458,11 +458,13 @@ def _summon(group: _Group, with_grads: bool) -> list[Tensor]:
 
 def _write_back(group: _Group, wholes: list[Tensor], with_grads: bool):
     """Let each process keep its part of whole parameters."""
+    grads = [(whole.grad, p.grad) for whole, p in zip(wholes, group.sharded)] if with_grads else []
+    grads = [(whole, grad) for whole, grad in grads if whole is not None and grad is not None]
     with no_grad():
         for whole, p in zip(wholes, group.sharded):
             p.copy_(_like(whole, p))
-            if with_grads and p.grad is not None and whole.grad is not None:
-                p.grad.copy_(_like(whole.grad, p.grad))
+        for whole, grad in grads:
+            grad.copy_(_like(whole, grad))
 
 
 # ---- states --------------------------------------------------------------------------------------

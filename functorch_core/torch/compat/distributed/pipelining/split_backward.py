@@ -20,15 +20,17 @@ class WeightGradients:
 
     def add(self):
         """Add to the gradients of the parameters."""
-        roots, grads = self.roots, self.grads
         with no_grad():
             for node, came in self.nodes:
-                for edge, grad in zip(node.edges, node.apply(came, False) or ()):
-                    if edge is not None and edge[0] not in self.way and grad is not None:
-                        roots.append(edge)
-                        grads.append(grad)
-            if roots:
-                Pass(False, False, None, accumulate=True).run(roots, grads)
+                self._leave_the_way(node, came)
+            if self.roots:
+                Pass(False, False, None, accumulate=True).run(self.roots, self.grads)
+
+    def _leave_the_way(self, node, came: Sequence[Tensor | None]):
+        for edge, grad in zip(node.edges, node.apply(came, False) or ()):
+            if edge is not None and edge[0] not in self.way and grad is not None:
+                self.roots.append(edge)
+                self.grads.append(grad)
 
 
 def input_gradients(

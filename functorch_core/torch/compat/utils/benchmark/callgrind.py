@@ -58,7 +58,7 @@ def collect(
         raise ValueError(WRAP)
     with tempfile.TemporaryDirectory(prefix="callgrind_") as folder:
         work = {"task": vars(task), "number": number, "repeats": repeats, "baseline": baseline}
-        work["setups"] = [x.setup for x in globals.values() if x.setup]
+        work["setups"] = list(filter(None, [x.setup for x in globals.values()]))
         torch.save(work, f"{folder}/work.pt")
         torch.save(CopyIfCallgrind.unwrap_all(globals), f"{folder}/globals.pt")
         _run(folder)
