@@ -56,14 +56,20 @@ class Future:
     def wait(self):
         """The result; blocks until it is there, raises if it is an exception."""
         self._ready.wait()
-        return self.value()
+        try:
+            return self.value()
+        finally:
+            del self  # see value
 
     def value(self):
         """The result, which has to be there."""
         if not self.done():
             raise RuntimeError("Future is not complete: use wait()")
         if self._error is not None:
-            raise self._error
+            try:
+                raise self._error
+            finally:
+                del self  # or the error's traceback, which refers to this frame, were a circle: freed late
         return self._value
 
     def then(self, callback) -> Future:

@@ -162,7 +162,9 @@ refused(RuntimeError, ["rref can only be pickled when using RPC"], pickle.dumps,
 counter = rpc.remote(other, Counter, args=(10,))
 assert counter.rpc_sync().add(5) == 15 and counter.rpc_async().add(1).wait() == 16
 assert counter.remote().add(1).to_here() == 17 and counter.rpc_sync().later("now") == "now"
-refused(ValueError, ["no 3"], rpc.remote(other, fails, args=(3,)).to_here)
+failed = rpc.remote(other, fails, args=(3,))
+for _ in range(2):
+    refused(ValueError, ["no 3"], failed.to_here)
 refused(RuntimeError, ["set timeout (100 ms)"], rpc.remote(other, wait).to_here, 0.1)
 rpc.rpc_sync(other, give_word)
 mine = rpc.RRef(torch.full((2,), 5.0))
@@ -173,7 +175,7 @@ assert layer.rpc_sync().forward(torch.ones(4, 3)).shape == (4, 2)
 rpc.rpc_sync(other, keep, args=(mine,))
 assert n_kept() >= 1
 rpc.rpc_sync(other, forget)
-del there, counter, layer
+del there, counter, layer, failed
 until(lambda: n_kept() == 0, "what nobody holds on to is forgotten")
 
 # ---- backward passes over several workers

@@ -230,10 +230,17 @@ class RRef:
         """The value, or a copy of that of another worker; its error if the function that was to give it failed."""
         agent = self._context.agent
         seconds = agent.timeout if timeout < 0 else timeout
-        if self._asked is not None:
-            _within(self._asked, seconds)
+        asked = self._asked
+        if asked is not None:
+            _await(asked, seconds)
+            self._asked = None  # from now on its owner is asked: an error that is raised here holds on to `self`
+            try:
+                asked.value()
+            finally:
+                del asked
         if self._kept is not None:
-            return _within(self._kept.future, seconds)
+            _await(self._kept.future, seconds)
+            return self._kept.future.value()
         return agent.call(self._owner, fetch, self._id, timeout=timeout).wait()
 
     def rpc_sync(self, timeout: float = -1.0) -> _Proxy:
@@ -263,11 +270,10 @@ class RRef:
         return f"{kind}(RRefId = GloballyUniqueId(created_on={by}, local_id={number}))"
 
 
-def _within(future: Future, seconds: float) -> Any:
-    """The result of a future; RuntimeError after so many seconds (0: never)."""
+def _await(future: Future, seconds: float) -> None:
+    """Until a future is done; RuntimeError after so many seconds (0: never)."""
     if not future._ready.wait(seconds or None):
         raise RuntimeError(TIMED_OUT.format(ms=int(seconds * 1000)))
-    return future.value()
 
 
 class _Proxy:
