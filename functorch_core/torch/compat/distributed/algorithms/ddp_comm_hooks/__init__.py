@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
+from enum import Enum, member
 from functools import partial
 
 from ..... import _missing
@@ -20,7 +20,7 @@ def _register_power_sgd(model, state, comm_hook: Callable, rank: int) -> None:
     model.register_comm_hook(state, comm_hook)
 
 
-class DDPCommHookType(enum.Enum):
+class DDPCommHookType(Enum):
     """The hooks, by name, for register_ddp_comm_hook.
 
     >>> from torch.distributed.algorithms.ddp_comm_hooks import DDPCommHookType
@@ -28,16 +28,18 @@ class DDPCommHookType(enum.Enum):
     'ALLREDUCE'
     """
 
-    ALLREDUCE = partial(_register, comm_hook=default_hooks.allreduce_hook)
-    FP16_COMPRESS = partial(_register, comm_hook=default_hooks.fp16_compress_hook)
-    BF16_COMPRESS = partial(_register, comm_hook=default_hooks.bf16_compress_hook)
-    QUANTIZE_PER_TENSOR = partial(_register, comm_hook=quantization_hooks.quantization_pertensor_hook)
-    QUANTIZE_PER_CHANNEL = partial(_register, comm_hook=quantization_hooks.quantization_perchannel_hook)
-    POWER_SGD = partial(_register_power_sgd, comm_hook=powerSGD_hook.powerSGD_hook, rank=1)
-    POWER_SGD_RANK2 = partial(_register_power_sgd, comm_hook=powerSGD_hook.powerSGD_hook, rank=2)
-    BATCHED_POWER_SGD = partial(_register_power_sgd, comm_hook=powerSGD_hook.batched_powerSGD_hook, rank=1)
-    BATCHED_POWER_SGD_RANK2 = partial(_register_power_sgd, comm_hook=powerSGD_hook.batched_powerSGD_hook, rank=2)
-    NOOP = partial(_register, comm_hook=debugging_hooks.noop_hook)
+    ALLREDUCE = member(partial(_register, comm_hook=default_hooks.allreduce_hook))
+    FP16_COMPRESS = member(partial(_register, comm_hook=default_hooks.fp16_compress_hook))
+    BF16_COMPRESS = member(partial(_register, comm_hook=default_hooks.bf16_compress_hook))
+    QUANTIZE_PER_TENSOR = member(partial(_register, comm_hook=quantization_hooks.quantization_pertensor_hook))
+    QUANTIZE_PER_CHANNEL = member(partial(_register, comm_hook=quantization_hooks.quantization_perchannel_hook))
+    POWER_SGD = member(partial(_register_power_sgd, comm_hook=powerSGD_hook.powerSGD_hook, rank=1))
+    POWER_SGD_RANK2 = member(partial(_register_power_sgd, comm_hook=powerSGD_hook.powerSGD_hook, rank=2))
+    BATCHED_POWER_SGD = member(partial(_register_power_sgd, comm_hook=powerSGD_hook.batched_powerSGD_hook, rank=1))
+    BATCHED_POWER_SGD_RANK2 = member(
+        partial(_register_power_sgd, comm_hook=powerSGD_hook.batched_powerSGD_hook, rank=2)
+    )
+    NOOP = member(partial(_register, comm_hook=debugging_hooks.noop_hook))
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model, state=None):
