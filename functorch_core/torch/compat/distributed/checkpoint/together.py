@@ -14,6 +14,12 @@ from ..group import default, is_initialized, runtime
 from .api import CheckpointException
 
 
+def _frames(error: BaseException) -> traceback.StackSummary:
+    """Where an error was raised: without the code, which from Python 3.13 on is there and cannot be pickled."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return traceback.StackSummary.from_list([(f.filename, f.lineno, f.name, f.line) for f in frames])
+
+
 class Together:
     """The processes of a group; one alone without a group, or with no_dist."""
 
@@ -27,7 +33,7 @@ class Together:
         try:
             mine = function(), None
         except Exception as error:
-            mine = None, (error, traceback.extract_tb(error.__traceback__))
+            mine = None, (error, _frames(error))
         every = self._every(mine) if self.group is not None and self.group.size() > 1 else [mine]
         failures = {rank: error for rank, (_, error) in enumerate(every) if error is not None}
         if failures:
