@@ -28,7 +28,7 @@ from ..primitives import reshape, slice
 from ..xla.device import Device
 from ..xla.jobs import Job
 from . import cost, deferred, signatures
-from .again import ALONE, FEW, SMALL, computed_again, data_at_hand, forget, live_results, remember, small_arrays
+from .again import ALONE, FEW, NAMED, SMALL, computed_again, data_at_hand, forget, live_results, remember, small_arrays
 from .compiling import Program, ProgramInParts, compile_graph, compile_recording
 from .errors import out_of_memory
 from .families import Family, family_of
@@ -115,9 +115,8 @@ def dead_inputs(recording: Recording) -> tuple[int, ...]:
     for i, n in enumerate(map(sys.getrefcount, inputs)):
         if n == ALONE + 1 and inputs[i].aval.nbytes >= SMALL:  # + 1: input_slots
             data = inputs[i].data
-            # A host array is copied to the device first. 3: the value's slot, the local name, the
-            # argument. A NumPy view would be one more.
-            if isinstance(data, np.ndarray) or sys.getrefcount(data) == 3:
+            # A host array is copied to the device first. + 1: the value's slot. A NumPy view would be one more.
+            if isinstance(data, np.ndarray) or sys.getrefcount(data) == NAMED + 1:
                 dead.append(i)
     return tuple(dead)
 

@@ -19,6 +19,7 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.aval import Aval, aval
 from ...engine import Value, from_numpy, to_numpy
+from ...engine.again import NAMED
 from ...engine.value import Copied, live
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
@@ -281,16 +282,15 @@ def _is_alone(holders: int, value: Value, data: np.ndarray, waited: bool) -> boo
     `waited`: the array was computed to be read, so that no program is reading it."""
     if data.dtype.isbuiltin != 1:
         return False
-    if value.data is not data:  # a buffer: of the value, its array, the variable, getrefcount
+    if value.data is not data:  # a buffer: of the value and its array
         buffer = value.data
-        return waited and getrefcount(buffer) == 4 and data.flags.c_contiguous
-    if holders != 3 or not data.flags.carray:
+        return waited and getrefcount(buffer) == NAMED + 2 and data.flags.c_contiguous
+    if holders != NAMED + 1 or not data.flags.carray:
         return False
     owner = data.base
     if owner is None:
         return data.flags.owndata
-    # The array, the variable, getrefcount's.
-    return owner.__class__ is np.ndarray and owner.flags.owndata and getrefcount(owner) == 3
+    return owner.__class__ is np.ndarray and owner.flags.owndata and getrefcount(owner) == NAMED + 1
 
 
 def _array_of_fresh(tensor: Tensor) -> np.ndarray:
@@ -298,9 +298,9 @@ def _array_of_fresh(tensor: Tensor) -> np.ndarray:
     a, value = tensor._value.aval, tensor._value
     waited = value.recording is not None
     data = to_numpy(value)
-    # Counted here: what is passed on has one more holder where another evaluates the frames. The variable, the
-    # tensor or the value, getrefcount's.
-    if a.nbytes > SNAPSHOT and getrefcount(value) == 3 and _is_alone(getrefcount(data), value, data, waited):
+    # Counted here: what is passed on has one more holder where another evaluates the frames. + 1: the tensor, or the
+    # value.
+    if a.nbytes > SNAPSHOT and getrefcount(value) == NAMED + 1 and _is_alone(getrefcount(data), value, data, waited):
         cell = _cell_in(writable(data), a, None, False)
         cell.memory.lasting = False
     else:
