@@ -410,7 +410,7 @@ APART = "Expected all tensors to be on the same device, but found at least two d
 
 
 def place_of(value: Value) -> Device | None:
-    """The device that a value lies on, or will be computed on; None for the default one, for the host, and if traced."""
+    """The device that a value lies on, or will be computed on; None for the default one, the host, and if traced."""
     recording = value.recording
     if recording.__class__ is Recording:
         return recording.device
