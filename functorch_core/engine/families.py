@@ -8,13 +8,10 @@ has to come more often.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import cost
 from .units import Unit
-
-if TYPE_CHECKING:
-    from .programs import Plan
 
 FEW = 3  # programs that say something of the others
 LEAST = 1 / 3  # of the first one's sightings, which the next has to have at least
@@ -28,7 +25,7 @@ class Family:
 
     def __init__(self) -> None:
         self.sightings = 0
-        self.plans: weakref.WeakSet[Plan] = weakref.WeakSet()
+        self.plans: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def patience(self) -> float:
         """By what the sightings after which one of its keys is compiled are multiplied: what the programs have cost,

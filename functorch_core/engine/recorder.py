@@ -219,18 +219,22 @@ class Recording:
 
     def _flush(self, why: str, tier: str | None) -> None:
         self.done, self.limit = True, 0
-        if _state.recording is self:
-            _state.recording, work = None, self
-        elif further and _state.set_aside.get(self.device) is self:
-            work = _state.set_aside.pop(self.device)
-        else:
-            work = self.frozen or self._freeze()
+        work = self._taken()
         if work.signature:
             count("flushes")
             hooks.compute(work, why, tier)
             if work.states:
                 hooks.checked(work)
                 work.states = {}
+
+    def _taken(self) -> Recording:
+        """What is to be computed: this, into which the thread records no more, or a copy of another thread's."""
+        if _state.recording is self:
+            _state.recording = None
+            return self
+        if further and _state.set_aside.get(self.device) is self:
+            return _state.set_aside.pop(self.device)
+        return self.frozen or self._freeze()
 
     def use_again(self) -> None:
         """Be empty, and this thread's recording once more: to make another takes 0.5 us."""

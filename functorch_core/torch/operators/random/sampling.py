@@ -671,12 +671,9 @@ def bernoulli_(self, p=0.5, *, generator=None):
     """
     if isinstance(p, Tensor):
         if not is_meta(self):
-            d = self._aval.dtype
+            d, chances = self._aval.dtype, p.detach().expand(self.shape)
             return fill_drawn(
-                "bernoulli",
-                self,
-                lambda shape, p: draw.bernoulli(bits_of(generator), shape, d, p),
-                p.detach().expand(self.shape),
+                "bernoulli", self, lambda shape, p: draw.bernoulli(bits_of(generator), shape, d, p), chances
             )
         p = 0.5
     elif not 0 <= p <= 1:
@@ -820,16 +817,6 @@ def sample_dirichlet(input, generator=None):
     """Points of the Dirichlet distributions of these concentrations, differentiable by them."""
     return dirichlet_of(
         input, sampled(lambda shape, alpha: draw.dirichlet(bits_of(generator), alpha), input.shape, input)
-    )
-
-
-def dropout_mask(shape: tuple, p: float, generator=None) -> Tensor:
-    """Where dropout keeps an element: the mask PyTorch's CPU kernel draws."""
-    return sampled(
-        lambda shape: draw.dropout_mask(bits_of(generator), shape, p),
-        tuple(shape),
-        there=on_device.ones(dt.bool_, 1 - p),
-        generator=generator,
     )
 
 
