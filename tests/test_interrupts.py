@@ -151,14 +151,14 @@ def test_gaps_are_found():
 
 
 def test_an_interrupted_flush_leaves_its_lock():
-    """Another thread would wait for it for good. One of a hundred interrupts comes when it is taken."""
+    """Another thread would wait for it for good. One of a thousand interrupts comes when it is just taken."""
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
     x, old, held = torch.ones(4), signal.signal(signal.SIGALRM, interrupt), 0
     recording = (x + 1)._value.recording
-    for k in range(500):
+    for k in range(1000):
         with contextlib.suppress(KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, 1e-4 + 1e-6 * (k % 97), 1.0)
             while True:
