@@ -1,0 +1,73 @@
+"""Ops that have ways of their own for many numbers, some dtypes or layouts: odd numbers, shapes and strides, by NumPy
+and by programs, as PyTorch's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from functorch_core import engine
+from functorch_core import torch as ours
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+TIERS = ("reference", "fused")
+ODD = [0.0, -0.0, 1.0, -1.0, 0.5, 88.0, -104.0, 3e38, -3e38, 1e-30, np.inf, -np.inf, np.nan]
+
+
+def numbers(*shape, seed=0):
+    """Normal numbers of a shape."""
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def pairs(odd=ODD):
+    """Each odd number with each, a few times over: as many as vectors of any width want."""
+    x, y = np.meshgrid(np.array(odd), np.array(odd))
+    return np.tile(x, (9, 3)), np.tile(y, (9, 3))
+
+
+def agree(fun, *arrays, dtype="float32", tiers=TIERS, rtol=0.0, atol=0.0):
+    """fun(library, *tensors) is the same in both, with NaN and the signs of zeros, however ours is computed."""
+
+    def run(library):
+        made = [
+            library.tensor(a, dtype=getattr(library, dtype)) if a.dtype.kind == "f" else library.tensor(a)
+            for a in arrays
+        ]
+        out = fun(library, *made)
+        name = str(out.dtype).split(".")[-1]
+        if out.is_complex():
+            out = library.view_as_real(out)
+        return name, tuple(out.shape), np.asarray(out.double().numpy())
+
+    wanted = run(torch)
+    for tier in tiers:
+        with engine.forced_tier(tier):
+            found = run(ours)
+        assert found[:2] == wanted[:2]
+        np.testing.assert_allclose(found[2], wanted[2], rtol=rtol, atol=atol)
+        there = (np.abs(wanted[2]) > atol) | ((wanted[2] == 0) & (atol == 0))
+        np.testing.assert_array_equal(np.signbit(found[2])[there], np.signbit(wanted[2])[there])
+
+
+# ---- sums of exponentials ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_sums_of_exponentials(name, dtype):
+    def fun(t, x, y):
+        return getattr(t, name)(x, y)
+
+    agree(fun, *pairs(), dtype=dtype, rtol=1e-6, atol=1e-7)
+    agree(fun, numbers(70, 90) * 20, numbers(70, 90, seed=1) * 20, dtype=dtype, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_log1p_of_what_is_computed(dtype):
+    def fun(t, x, y):
+        return t.log1p(t.maximum(x, y)) + t.maximum(x, y)
+
+    agree(fun, *pairs(), dtype=dtype, rtol=1e-6, atol=1e-7)
+    agree(lambda t, x: t.log1p(t.exp2(x)), numbers(70, 90) * 20, dtype=dtype, rtol=1e-6)
