@@ -305,10 +305,9 @@ def log_sum(exp, log1p, scale: float):
 
     @derived(lambda t, x, y, out: share(t, x, y), lambda t, x, y, out: share(t, y, x))
     def apply(x, y):
-        infinite = p.and_(p.eq(x, y), p.eq(p.abs(x), math.inf))
-        a, b = where(infinite, 1, x), where(infinite, 1, y)
-        high, low = p.max(a, b), p.min(a, b)
-        return p.select(infinite, x, p.add(high, log1p(exp(p.sub(low, high)))))
+        apart = p.sub(x, y)
+        out = p.add(p.max(x, y), log1p(exp(p.neg(p.abs(apart)))))
+        return p.select(p.ne(apart, apart), p.add(x, y), out)  # equal infinities, NaN
 
     return apply
 
