@@ -203,7 +203,7 @@ class Array(HasAval, metaclass=_Instances):
         """
         settings.donates = True
         flush("memory is given away")
-        to_buffer(concrete_value(self, "delete()")).delete()
+        xla.delete(to_buffer(concrete_value(self, "delete()")))
 
     def __bool__(self):
         return bool(self._scalar("bool", "bool (an `if`, `while`, `and`)", branching=True))

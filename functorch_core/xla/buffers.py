@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import weakref
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, NoReturn
@@ -26,6 +27,7 @@ from .binding import (
     is_row_major,
 )
 from .device import Device, default_device, device_of_handle
+from .dtypes import UNNAMED
 from .errors import ExecutionError, fail
 from .mesh import sharding_of, shards_of
 
@@ -92,7 +94,7 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
     """
     block(buffer)  # 0.3 us; if computing it failed, the buffer protocol would end the process
     # By the buffer protocol: 0.6 us, where the method below tries `import jax` first, 55 us. For
-    # dtypes NumPy lacks NumPy gives a 0-d object array instead.
+    # dtypes NumPy lacks NumPy gives a 0-d object array instead; those of whole bytes come by DLPack.
     array = np.asarray(buffer)
     dtype = array.dtype
     if dtype is not _OBJECT and not array.flags.writeable:
@@ -100,10 +102,26 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
     if hasattr(buffer._sharding, "named"):
         return gathered(buffer)
     try:
+        aval = buffer.aval  # one that DLPack has brought in has none yet
+        if aval is not None and aval.element in UNNAMED and buffer.platform() == "cpu":
+            return _bits_of(buffer).view(aval.element)
         array = buffer._single_device_array_to_np_array_did_copy()[0]
-        return array if array.dtype == buffer.aval.element else array.view(buffer.aval.element)
+        return array if aval is None or array.dtype == aval.element else array.view(aval.element)
     except RuntimeError as error:
         _access_failed(buffer, error)
+
+
+def _bits_of(buffer: Buffer) -> np.ndarray:
+    """The elements as integers, in one array for all who look at the same time: while it lives, `delete` does not."""
+    seen = _seen(buffer)
+    if seen is None:
+        seen = binding.bits_as_numpy(buffer)
+        buffer._seen = weakref.ref(seen)  # views of views are views of it
+    return seen
+
+
+def _seen(buffer: Buffer) -> np.ndarray | None:
+    return buffer._seen() if hasattr(buffer, "_seen") else None
 
 
 def gathered(buffer: Buffer) -> np.ndarray:
@@ -187,7 +205,7 @@ def is_deleted(buffer: Buffer) -> bool:
 def delete(buffer: Buffer) -> None:
     """Give the buffer's memory back now; one that was shared through DLPack lives on instead."""
     # XLA ends the process if a buffer is deleted while a DLPack consumer holds it.
-    if not hasattr(buffer, "_shared_by_dlpack"):
+    if not hasattr(buffer, "_shared_by_dlpack") and _seen(buffer) is None:
         buffer.delete()
 
 

@@ -46,6 +46,10 @@ _ELEMENT_TYPES = {
     "uint2": "ui2",
 }
 _SUB_BYTE = frozenset({"float4_e2m1fn", "int4", "uint4", "int2", "uint2"})
+# Of one or two bytes, without a letter in Python's buffer protocol.
+UNNAMED = frozenset(
+    np.dtype(getattr(ml_dtypes, name)) for name in _ELEMENT_TYPES if name.startswith(("bfloat16", "float8"))
+)
 _STORED_AS = {np.dtype(ml_dtypes.complex32): np.dtype(np.uint32)}
 
 # From this many elements on, a constant is printed as one hexadecimal string: shorter and quicker

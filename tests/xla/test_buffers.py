@@ -154,6 +154,26 @@ def test_a_deleted_buffer_raises(dtype, use):
         use(buffer)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e5m2", "float8_e4m3fn"])
+def test_what_was_read_outlives_the_buffer(dtype):
+    buffer = xla.put(np.arange(100).astype(dtype))
+    part = xla.to_numpy(buffer)[3:90].reshape(29, 3)
+    xla.to_numpy(buffer)  # nobody keeps it
+    xla.delete(buffer)
+    del buffer
+    for _ in range(20):
+        xla.put(np.zeros(100, dtype))
+    assert np.array_equal(bits(part), bits(np.arange(3, 90).astype(dtype).reshape(29, 3)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e5m2"])
+def test_a_buffer_that_was_read_is_deleted_once_nobody_looks(dtype):
+    buffer = xla.put(np.ones(3, dtype))
+    assert xla.to_numpy(buffer).tolist() == [1, 1, 1]
+    xla.delete(buffer)
+    assert xla.is_deleted(buffer)
+
+
 # ---- devices -------------------------------------------------------------------------------------
 
 
