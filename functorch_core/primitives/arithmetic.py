@@ -14,9 +14,9 @@ from ..core.lowering import LowerContext, Operand
 from ..core.reference import specialised
 from ..core.trace import bind, constant_p
 from ..core.types import Cotangents, Function, Jvp, Tangents, Value
-from .bitwise import and_, shift_right_logical
-from .comparison import eq, ge, gt, is_finite, lt, select
-from .convert import by_float32, complex, conj, imag, real, with_sign_of
+from .bitwise import and_, or_, shift_right_logical
+from .comparison import eq, ge, gt, is_finite, lt, ne, select
+from .convert import bitcast, by_float32, complex, conj, imag, real, with_sign_of
 from .declare import (
     ARITHMETIC,
     BROADCASTING,
@@ -347,16 +347,28 @@ def nextafter(x: Value, y: Value) -> Value:
     return bind(nextafter_p, operand_like(x, y), operand_like(y, x))
 
 
-def _next_after_lower(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
-    return ctx.op("chlo.next_after", x, y, out=x.aval)
+def _next_after(x: Value, y: Value) -> Value:
+    """By the bits, as integers in the order of the numbers: XLA's own takes subnormal numbers for 0."""
+    ints = np.dtype(f"int{x.dtype.itemsize * 8}")
+    least, zero = full(x.shape, np.iinfo(ints).min, ints), full(x.shape, 0, ints)
+
+    def ordered(bits: Value) -> Value:  # its own inverse; 0 of -0
+        return select(lt(bits, zero), sub(least, bits), bits)
+
+    own, other = bitcast(x, dtype=ints), bitcast(y, dtype=ints)
+    a, b = ordered(own), ordered(other)
+    moved = add(a, select(lt(a, b), full(x.shape, 1, ints), full(x.shape, -1, ints)))
+    there = select(eq(moved, zero), and_(own, least), ordered(moved))  # a zero has the sign of x
+    out = bitcast(select(eq(a, b), other, there), dtype=x.dtype)
+    return select(or_(ne(x, x), ne(y, y)), add(x, y), out)
 
 
 nextafter_p = Primitive(
     "nextafter",
-    traits=ELEMENTWISE,
+    traits=ELEMENTWISE.but(numpy=5, compiled=0.05),  # NumPy calls C's function for each, 1.5 ns to 9
     shape=elementwise_shape("nextafter", dt.FLOATING - dt.FLOAT8, "floating (two bytes or more)", same_dtype),
     reference=np.nextafter,
-    lower=_next_after_lower,
+    lower=lambda ctx, x, y: ctx.call(_next_after, x, y)[0],
     jvp=Reason("the step to the next number is not differentiable, as in PyTorch"),
     transpose=NOT_LINEAR,
     batch=elementwise_batch(nextafter),

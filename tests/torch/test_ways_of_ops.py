@@ -30,25 +30,40 @@ def pairs(odd=ODD):
 def agree(fun, *arrays, dtype="float32", tiers=TIERS, rtol=0.0, atol=0.0):
     """fun(library, *tensors) is the same in both, with NaN and the signs of zeros, however ours is computed."""
 
-    def run(library):
+    def run(library, tier):
         made = [
             library.tensor(a, dtype=getattr(library, dtype)) if a.dtype.kind == "f" else library.tensor(a)
             for a in arrays
         ]
-        out = fun(library, *made)
-        name = str(out.dtype).split(".")[-1]
-        if out.is_complex():
-            out = library.view_as_real(out)
-        return name, tuple(out.shape), np.asarray(out.double().numpy())
-
-    wanted = run(torch)
-    for tier in tiers:
         with engine.forced_tier(tier):
-            found = run(ours)
+            out = fun(library, *made)
+            name = str(out.dtype).split(".")[-1]
+            if out.is_complex():
+                out = library.view_as_real(out)
+            out[..., :0].tolist()  # it is computed
+        with engine.forced_tier("reference"):  # which keeps subnormal numbers
+            return name, tuple(out.shape), np.asarray(out.double().numpy())
+
+    wanted = run(torch, "reference")
+    for tier in tiers:
+        found = run(ours, tier)
         assert found[:2] == wanted[:2]
         np.testing.assert_allclose(found[2], wanted[2], rtol=rtol, atol=atol)
         there = (np.abs(wanted[2]) > atol) | ((wanted[2] == 0) & (atol == 0))
         np.testing.assert_array_equal(np.signbit(found[2])[there], np.signbit(wanted[2])[there])
+
+
+# ---- neighbours ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_next_after(dtype):
+    info = torch.finfo(getattr(torch, dtype))
+    odd = [*ODD, info.tiny, -info.tiny, info.smallest_normal / 2, info.max, -info.max]
+    for least in (info.smallest_normal * info.eps, 3 * info.smallest_normal * info.eps):  # subnormal numbers
+        odd += [least, -least]
+    agree(lambda t, x, y: t.nextafter(x, y), *pairs(odd), dtype=dtype)
+    agree(lambda t, x, y: t.nextafter(x, y), numbers(70, 90), numbers(70, 90, seed=1), dtype=dtype)
 
 
 # ---- sums of exponentials ------------------------------------------------------------------------
