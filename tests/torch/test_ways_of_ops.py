@@ -86,3 +86,15 @@ def test_log1p_of_what_is_computed(dtype):
 
     agree(fun, *pairs(), dtype=dtype, rtol=1e-6, atol=1e-7)
     agree(lambda t, x: t.log1p(t.exp2(x)), numbers(70, 90) * 20, dtype=dtype, rtol=1e-6)
+
+
+# ---- equidistant numbers -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3, 101, (1 << 16) - 1, (1 << 17) + 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int64"])
+def test_linspace_in_pieces(dtype, steps):
+    def fun(t):
+        return t.linspace(-3, 70, steps, dtype=getattr(t, dtype))
+
+    agree(fun, tiers=["auto"], rtol=1e-6, atol=1e-5)

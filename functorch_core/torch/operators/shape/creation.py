@@ -629,6 +629,8 @@ def range_(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
 
 # ---- interpolation -------------------------------------------------------------------------------
 
+PIECE = 1 << 15  # numbers at once, which stay in the cache
+
 
 def _ends_dtype(start, end, dtype, out) -> np.dtype:
     if dtype is not None:
@@ -662,17 +664,28 @@ def _between(start, end, steps: int, dtype: np.dtype) -> np.ndarray:
         if dtype in (dt.float32, dt.float64, dt.complex64, dt.complex128)
         else (np.float32 if dtype in dt.FLOATING else np.float64)
     )
-    i = np.arange(steps)
     if dtype in dt.INTEGER:
         start, end = [int(cast_array(np.array(int(x)), dtype)) for x in (start, end)]
         step = (end - start) / max(steps - 1, 1)
     else:
         start, end = compute(start), compute(end)
         step = (end - start) / compute(max(steps - 1, 1))
-    near = i < steps // 2
+    values, half = np.empty(steps, compute), steps // 2
     with np.errstate(all="ignore"):
-        values = np.where(near, start + step * i.astype(compute), end - step * (steps - i - 1).astype(compute))
+        for i in range(0, half, PIECE):
+            part = _counted_off(values[i : min(i + PIECE, half)], i, 1)
+            np.add(np.multiply(part, step, out=part), start, out=part)
+        for i in range(half, steps, PIECE):
+            part = _counted_off(values[i : i + PIECE], steps - 1 - i, -1)
+            np.subtract(end, np.multiply(part, step, out=part), out=part)
     return cast_array(values, dtype)
+
+
+def _counted_off(part: np.ndarray, start: int, step: int) -> np.ndarray:
+    """The array, with start, start + step, ... written to it."""
+    kind = np.int32 if abs(start) + part.size < 1 << 31 else np.int64
+    part[...] = np.arange(start, start + step * part.size, step, dtype=kind)
+    return part
 
 
 @composite(
