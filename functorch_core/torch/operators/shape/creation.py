@@ -29,6 +29,7 @@ from ...tensors.types import scalar_name
 from ...views.cells import contiguous_strides, layout_of
 from ...views.memory_order import channels_last_strides, dense_strides, with_strides
 from .data import cast_array, data_dtype, finish_later, legacy, require_grad, tensor, unspecified
+from .equidistant import between
 from .filled import FEW, RECORD_LIMIT, check_size, constant_at, constants, filled, is_plain
 
 COUNT_LIMIT = 1 << 16  # elements up to which arange is recorded
@@ -629,8 +630,6 @@ def range_(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
 
 # ---- interpolation -------------------------------------------------------------------------------
 
-PIECE = 1 << 15  # numbers at once, which stay in the cache
-
 
 def _ends_dtype(start, end, dtype, out) -> np.dtype:
     if dtype is not None:
@@ -655,39 +654,6 @@ def _steps(name: str, steps) -> int:
     return steps
 
 
-def _between(start, end, steps: int, dtype: np.dtype) -> np.ndarray:
-    """Equidistant numbers, from both ends towards the middle, as PyTorch computes them."""
-    if steps == 1:
-        return cast_array(np.array([start]), dtype)
-    compute = (
-        dtype.type
-        if dtype in (dt.float32, dt.float64, dt.complex64, dt.complex128)
-        else (np.float32 if dtype in dt.FLOATING else np.float64)
-    )
-    if dtype in dt.INTEGER:
-        start, end = [int(cast_array(np.array(int(x)), dtype)) for x in (start, end)]
-        step = (end - start) / max(steps - 1, 1)
-    else:
-        start, end = compute(start), compute(end)
-        step = (end - start) / compute(max(steps - 1, 1))
-    values, half = np.empty(steps, compute), steps // 2
-    with np.errstate(all="ignore"):
-        for i in range(0, half, PIECE):
-            part = _counted_off(values[i : min(i + PIECE, half)], i, 1)
-            np.add(np.multiply(part, step, out=part), start, out=part)
-        for i in range(half, steps, PIECE):
-            part = _counted_off(values[i : i + PIECE], steps - 1 - i, -1)
-            np.subtract(end, np.multiply(part, step, out=part), out=part)
-    return cast_array(values, dtype)
-
-
-def _counted_off(part: np.ndarray, start: int, step: int) -> np.ndarray:
-    """The array, with start, start + step, ... written to it."""
-    kind = np.int32 if abs(start) + part.size < 1 << 31 else np.int64
-    part[...] = np.arange(start, start + step * part.size, step, dtype=kind)
-    return part
-
-
 @composite(
     kind=NumberFactory,
     method=False,
@@ -708,7 +674,7 @@ def linspace(
     _check_complex("linspace", d, start, end)
     for x in (start, end):
         check_held(d, _python(x))
-    made = finish_later(lambda: _between(_python(start), _python(end), n, d), (n,), d, device, requires_grad)
+    made = finish_later(lambda: between(_python(start), _python(end), n, d), (n,), d, device, requires_grad)
     return write_out("linspace", out, made)
 
 
@@ -804,7 +770,7 @@ def _powers(start, end, n: int, base, dtype: np.dtype) -> np.ndarray:
         if dtype in dt.INTEGER:
             exponents = int(start) + (int(end) - int(start)) / max(n - 1, 1) * np.arange(n)
         else:
-            exponents = _between(start, end, n, wide)
+            exponents = between(start, end, n, wide)
         return cast_array(np.power(wide.type(base), exponents.astype(wide)), dtype)
 
 
