@@ -30,6 +30,7 @@ Function: TypeAlias = Callable[..., Any]
 
 # Multiplications: OpenBLAS takes one thread below (for a vector, 2304 * 4; for matrices 65536 * 4) ...
 VECTOR_THREADED, MATRIX_THREADED = 9_216, 262_144
+REPEATED = 1_024  # of fewer it does not matter that the vector may not be one for BLAS
 BY_LIBRARY = 1 << 22  # what takes OpenBLAS's one thread 65 us is oneDNN's, whose threads are soon asleep again
 LARGE = 1 << 28  # ... and from here on, 10 ms of one core, all threads are worth it
 # The smaller size of a matrix from which on two threads bring more than a few percent (0.67 to 1.07 of the time).
@@ -113,7 +114,20 @@ def matmul_for(m: int, n: int, k: int) -> Function:
     threaded = VECTOR_THREADED if min(m, n) == 1 else MATRIX_THREADED
     if m * n * k >= BY_LIBRARY and min(m, n) > 1:
         return _on_all_cores
+    if min(m, n) == 1 and m * n * k >= REPEATED:
+        matmul = _on_one_thread if threaded <= m * n * k < LARGE else np.matmul
+        return functools.partial(_by_row, matmul) if m == 1 else functools.partial(_by_column, matmul)
     return _on_one_thread if threaded <= m * n * k < LARGE else np.matmul
+
+
+def _by_row(matmul: Function, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Of a vector that repeats one number, as a sum's cotangent does, NumPy does not call BLAS: by 512 x 512 312 us, 13
+    with a copy of it."""
+    return matmul(np.ascontiguousarray(x), y)
+
+
+def _by_column(matmul: Function, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return matmul(x, np.ascontiguousarray(y))
 
 
 def _on_all_cores(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -26,6 +26,17 @@ def test_only_middling_products_limit_threads(monkeypatch):
         assert seen == expected
 
 
+@pytest.mark.parametrize("shape", [(1, 4096, 3), (1, 200, 100), (100, 200, 1), (300, 5, 1), (1, 2, 3)])
+def test_vectors_that_lie_otherwise(shape):
+    m, k, n = shape
+    x, y = np.random.default_rng(0).standard_normal((2, 7, m, k)), np.random.default_rng(1).standard_normal((7, k, n))
+    cases = [(x[0], y), (x[0][:, ::-1], y[:, ::-1]), (np.broadcast_to(x[0, :1, :1, :1], (7, m, k)), y)]
+    cases += [(x[0], np.broadcast_to(y[:1, :1, :1], (7, k, n))), (x[1, 0], np.broadcast_to(y[0, 0, 0], (k, n)))]
+    for a, b in cases:
+        wanted = np.einsum("...mk,...kn->...mn", a, b)
+        np.testing.assert_allclose(blas.matmul_for(m, n, k)(a, b), wanted, rtol=1e-10, atol=1e-10)
+
+
 def test_an_error_gives_threads_back(monkeypatch):
     seen = []
     library = blas._Blas(seen.append, 4)
