@@ -72,6 +72,7 @@ class Traits:
 
     What it costs, for the engine's choice between NumPy and compiling:
     numpy: nanoseconds an element by NumPy, of float32 in the cache; 0 for a view, which touches none
+    of_complex: the same of complex numbers of either dtype; 0 where they take what engine.cost.SLOWER says
     work: how many elements it handles, work(avals of operands, of results, params)
     compiled: the part of that time that a program takes, or a function as `work`; 1 where it calls NumPy back
     compile: microseconds that XLA takes to compile it beyond an ordinary operation; a function as `work`
@@ -98,6 +99,7 @@ class Traits:
 
     family: str  # one of FAMILIES: where the documentation lists it
     numpy: float = 0.12
+    of_complex: float = 0.0
     work: Estimate = largest
     compiled: float | Estimate = 0.2
     compile: float | Estimate = 0.0

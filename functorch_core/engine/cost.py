@@ -62,6 +62,8 @@ def work_of(graph: Graph, node: Node) -> float:
     if not traits.numpy:
         return 0.0
     operands, elements = [avals[s] for s in node.inputs], _estimated(traits.work, graph, node)
+    if traits.of_complex and operands and operands[0].dtype in dt.COMPLEX:
+        return elements * traits.of_complex * 1e-3
     plain = traits.elementwise or traits.family == "reduction"
     slower = max(_slower(operands[-1]), _slower(avals[node.outputs[0]])) if plain and operands else 1.0
     return elements * traits.numpy * 1e-3 * slower

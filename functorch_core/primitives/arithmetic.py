@@ -199,7 +199,7 @@ div: Wrapper = binary(
     _div_reference,
     dtypes=dt.NUMERIC,
     what="numeric",
-    traits=ARITHMETIC,
+    traits=ARITHMETIC.but(of_complex=5),
     derivatives=(lambda t, out, x, y: div(t, y), lambda t, out, x, y: mul(t, neg(div(out, y)))),
     transpose=_div_transpose,
 )
@@ -250,7 +250,7 @@ def _sign_lower(ctx: LowerContext, x: Operand) -> Operand:
 
 sign_p = Primitive(
     "sign",
-    traits=ELEMENTWISE,
+    traits=ELEMENTWISE.but(of_complex=3),
     shape=elementwise_shape("sign", dt.NUMERIC, "numeric", same_dtype),
     reference=half_reference(np.sign),
     lower=_sign_lower,
@@ -389,7 +389,7 @@ def _sqrt_lower(ctx: LowerContext, x: Operand) -> Operand:
     return ctx.call(_imaginary_sign, x, out)[0] if x.aval.dtype in dt.COMPLEX else out
 
 
-ROOT = ELEMENTWISE.but(numpy=0.3)
+ROOT = ELEMENTWISE.but(numpy=0.3, of_complex=35)
 sqrt = unary(
     "sqrt",
     _sqrt_lower,
@@ -575,5 +575,5 @@ pow = binary(
     dtypes=dt.NUMERIC,
     what="numeric",
     derivatives=(_pow_by_base, _pow_by_exponent),
-    traits=ELEMENTWISE.but(numpy=0.4, compiled=3.0),  # XLA calls C's function for each
+    traits=ELEMENTWISE.but(numpy=0.4, of_complex=140, compiled=3.0),  # XLA calls C's function for each
 )

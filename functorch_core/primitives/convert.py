@@ -415,7 +415,7 @@ def _complex_transpose(ct: Value, re: Value, im: Value) -> Cotangents:
 
 complex_p = Primitive(
     "complex",
-    traits=CONVERSION,
+    traits=CONVERSION.but(numpy=0.25),
     shape=elementwise_shape(
         "complex", {dt.float16, dt.float32, dt.float64}, "float16, float32 or float64", dt.complex_of
     ),
