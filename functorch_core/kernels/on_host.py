@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -170,6 +170,27 @@ def hard_sigmoid(times_itself: bool) -> Callable[[Aval], Way | None]:
         return Way(lambda array: [compute(array)], 4.0 + 3e-4 * x.size) if usable else None
 
     return on_host
+
+
+_PARTS = {dt.complex64: dt.float32, dt.complex128: dt.float64}
+_OF_PARTS = {part: whole for whole, part in _PARTS.items()}
+
+
+def parts(x: Aval) -> Way | None:
+    """For complex numbers as pairs, which they are in memory: 262,144 in 0 us for 150 by putting parts together."""
+    return _seen_as(_PARTS, x, (*x.shape, 2))
+
+
+def of_parts(x: Aval) -> Way | None:
+    """For pairs as complex numbers."""
+    return _seen_as(_OF_PARTS, x, x.shape[:-1])
+
+
+def _seen_as(dtypes: Mapping[np.dtype, np.dtype], x: Aval, shape: Ints) -> Way | None:
+    dtype = dtypes.get(x.dtype)
+    if dtype is None:
+        return None
+    return Way(lambda array: [contiguous(array).reshape(-1).view(dtype).reshape(shape)], 1.0)
 
 
 @functools.cache

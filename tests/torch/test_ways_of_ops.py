@@ -98,3 +98,49 @@ def test_linspace_in_pieces(dtype, steps):
         return t.linspace(-3, 70, steps, dtype=getattr(t, dtype))
 
     agree(fun, tiers=["auto"], rtol=1e-6, atol=1e-5)
+
+
+# ---- complex numbers as pairs --------------------------------------------------------------------
+
+
+def complex_numbers(*shape):
+    return (numbers(*shape) + 1j * numbers(*shape, seed=1)).astype(np.complex64)
+
+
+PARTS_OF = {
+    "all": lambda x: x,
+    "columns": lambda x: x[:, 1:5:2],
+    "transposed": lambda x: x.mT,
+    "repeated": lambda x: x[:, :1].expand(6, 7),
+    "backwards": lambda x: x.flip(1),
+    "none": lambda x: x[:0],
+    "one": lambda x: x[2, 3],
+}
+
+
+@pytest.mark.parametrize("part", PARTS_OF.values(), ids=PARTS_OF)
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_as_pairs(dtype, part):
+    odd = complex_numbers(6, 7)
+    odd.reshape(-1)[:4] = -0.0, complex(np.nan, -0.0), complex(-np.inf, 0), complex(0, -np.inf)
+
+    def there(t, x):
+        return t.view_as_real(part(x.to(getattr(t, dtype))).clone())
+
+    def back(t, x):
+        return t.view_as_complex(t.view_as_real(part(x.to(getattr(t, dtype)))) * 2)
+
+    agree(there, odd)
+    agree(back, odd)
+
+
+@pytest.mark.parametrize("part", PARTS_OF.values(), ids=PARTS_OF)
+def test_gradients_of_pairs(part):
+    def fun(t, x):
+        x = x.clone().requires_grad_()
+        pairs = t.view_as_real(part(x))
+        whole = t.view_as_complex(pairs * pairs)
+        (whole * whole * (2 + 1j)).abs().sum().backward()
+        return x.grad
+
+    agree(fun, complex_numbers(6, 7), rtol=1e-5, atol=1e-5)

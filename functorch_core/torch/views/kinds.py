@@ -9,6 +9,9 @@ import numpy as np
 
 from ... import primitives as p
 from ...core import dtypes as dt
+from ...kernels import on_host
+from ...kernels.values import derived
+from ...transforms.linear_map import linear_map
 from .cells import besides, contiguous_strides, over, view_kind, view_strides
 
 # ---- the same elements in the same order ---------------------------------------------------------
@@ -370,12 +373,22 @@ for _name, _of, _bits in (
     )
 
 
+def _tangent_as_real(t, x, out):
+    return linear_map(as_real, lambda ct: [p.conj(as_complex(ct))], [t], [])
+
+
+def _tangent_as_complex(t, x, out):
+    return linear_map(as_complex, lambda ct: [as_real(p.conj(ct))], [t], [])
+
+
+@derived(_tangent_as_real, on_host=on_host.parts)
 def as_real(x):
     """Complex numbers as pairs along a new last dimension."""
     parts = [p.expand_dims(part, dims=(x.aval.ndim,)) for part in (p.real(x), p.imag(x))]
     return p.concatenate(*parts, dimension=x.aval.ndim)
 
 
+@derived(_tangent_as_complex, on_host=on_host.of_parts)
 def as_complex(x):
     """Pairs along the last dimension as complex numbers."""
     last = x.aval.ndim - 1
