@@ -144,3 +144,49 @@ def test_gradients_of_pairs(part):
         return x.grad
 
     agree(fun, complex_numbers(6, 7), rtol=1e-5, atol=1e-5)
+
+
+# ---- borders -------------------------------------------------------------------------------------
+
+BORDERS = [
+    ((1, 2), (3, 5)),
+    ((4, 4), (3, 5)),
+    ((0, 3), (2, 6)),
+    ((2, 1, 3, 0), (2, 4, 5)),
+    ((4, 4, 3, 3), (2, 3, 4, 5)),
+    ((9, 9, 0, 1), (2, 3, 4, 10)),
+    ((1, 0, 0, 2, 1, 1), (1, 2, 3, 4, 5)),
+    ((-1, 2, 1, -1), (2, 3, 4, 5)),
+    ((0, 0), (3, 5)),
+    ((1, 1), (0, 2, 5)),
+]
+
+
+@pytest.mark.parametrize("widths, shape", BORDERS, ids=str)
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_borders(mode, widths, shape):
+    def fun(t, x, y):
+        out = t.nn.functional.pad(x, widths, mode=mode)
+        return out + 0 * t.nn.functional.pad(y.mT.contiguous().mT, widths, mode=mode)
+
+    def gradient(t, x):
+        x.requires_grad_()
+        out = t.nn.functional.pad(x, widths, mode=mode)
+        (out * t.arange(float(out.numel())).reshape(out.shape)).sum().backward()
+        return x.grad
+
+    x = numbers(*shape)
+    if x.size:
+        x.reshape(-1)[:3] = np.nan, np.inf, -0.0
+    for dtype in ("float32", "float64", "bfloat16"):
+        agree(lambda t, x: t.nn.functional.pad(x, widths, mode=mode), x, dtype=dtype)
+    agree(fun, numbers(*shape), numbers(*shape), rtol=1e-6)
+    agree(gradient, numbers(*shape), rtol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_borders_of_integers_and_batches(mode):
+    x = np.arange(24).reshape(2, 3, 4)
+    agree(lambda t, x: t.nn.functional.pad(x, (2, 1), mode=mode), x)
+    agree(lambda t, x: t.nn.functional.pad(x.to(t.complex64), (2, 1), mode=mode), x)
+    agree(lambda t, x: t.func.vmap(lambda r: t.nn.functional.pad(r, (2, 1), mode=mode))(x), numbers(2, 3, 4))
