@@ -81,24 +81,27 @@ def _slower(operand: Aval) -> float:
     return SLOWER.get(operand.dtype, 2.0 if operand.dtype.itemsize == 8 else 1.0)
 
 
-def _turned(graph: Graph, node: Node) -> bool:
-    """Whether a view has its rows across memory, or the other way round."""
+def _turned(graph: Graph, node: Node) -> float:
+    """How often ACROSS an element of a view takes that has its rows across memory, or the other way round: 262,144 are
+    copied in 65 us, a value that is kept and read once more twice, 2.25 million in 1.4 ms; 0 of other views."""
     if node.primitive.name == "transpose":
-        return node.params["permutation"][-1] != len(node.params["permutation"]) - 1
-    return node.primitive.name == "reverse" and graph.avals[node.inputs[0]].ndim - 1 in node.params["dims"]
+        return float(node.params["permutation"][-1] != len(node.params["permutation"]) - 1)
+    if node.primitive.name == "reverse":
+        return 2.0 * (graph.avals[node.inputs[0]].ndim - 1 in node.params["dims"])
+    return 0.0
 
 
 def _reading_across(graph: Graph) -> float:
     """Microseconds that NumPy takes because what it reads, or copies as a result, lies across: BLAS does not mind."""
-    across, found = set[int](), 0.0
+    across, found = dict[int, float](), 0.0
     for node in graph.nodes:
         traits = node.primitive.traits
         if not traits.numpy:
-            if _turned(graph, node) or not across.isdisjoint(node.inputs):
-                across.update([s for s in node.outputs if graph.avals[s].size > SMALL])
+            times = max(_turned(graph, node), *[across.get(s, 0.0) for s in node.inputs], 0.0)
+            across.update({s: times for s in node.outputs if times and graph.avals[s].size > SMALL})
         elif traits.family != "dot":
-            found += sum([graph.avals[s].size for s in across.intersection(node.inputs)])
-    return ACROSS * (found + sum([graph.avals[s].size for s in across.intersection(graph.outputs)]))
+            found += sum([across[s] * graph.avals[s].size for s in across.keys() & set(node.inputs)])
+    return ACROSS * (found + sum([across[s] * graph.avals[s].size for s in across.keys() & set(graph.outputs)]))
 
 
 def _compilation(graph: Graph, node: Node) -> float:
