@@ -168,8 +168,7 @@ class _Forward(Calls):
         """A layer normalisation of the groups, then a product and a sum by channel in one pass."""
         rows, columns = what.examples * what.groups, what.channels // what.groups * what.places
         desc = self._normalised(rows, columns, 0, what.epsilon)
-        large, statistics = self._array(what.examples, what.channels, what.places), self._array(rows)
-        vector = self._array(1, what.channels, 1)
+        (large, vector), statistics = self._by_channel(what.examples, what.channels, what.places), self._array(rows)
         x, out, means, variances = [self.memory(md) for md in (large, large, statistics, statistics)]
         vectors = [self.memory(vector) for _ in range(what.weighted + what.biased)]
         arrays = self.placed_later([x, *vectors, out, means, variances])
@@ -181,6 +180,12 @@ class _Forward(Calls):
             after = [(_POST * (i + 1) | _SRC_1, v) for i, v in enumerate(vectors[1:])]
             self.append(binary, [(_SRC, out), (_SRC_1, vectors[0]), (_DST, out), *after])
         return Job(self.calls, arrays, self.made)
+
+    def _by_channel(self, examples: int, channels: int, places: int) -> tuple[_P, _P]:
+        """An array of so many places for each channel, and a vector along its channels. A last dimension of 1 is left
+        out: with it oneDNN takes the vector's first number for all channels."""
+        last = (places,) if places > 1 else ()
+        return self._array(examples, channels, *last), self._array(1, channels, *[1] * len(last))
 
     def _sums(self, what: Sums) -> Job:
         x, out = self._array(what.rows, what.columns), self._array(what.rows, 1)

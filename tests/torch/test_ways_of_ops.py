@@ -190,3 +190,12 @@ def test_borders_of_integers_and_batches(mode):
     agree(lambda t, x: t.nn.functional.pad(x, (2, 1), mode=mode), x)
     agree(lambda t, x: t.nn.functional.pad(x.to(t.complex64), (2, 1), mode=mode), x)
     agree(lambda t, x: t.func.vmap(lambda r: t.nn.functional.pad(r, (2, 1), mode=mode))(x), numbers(2, 3, 4))
+
+
+# ---- groups of single places ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape, groups", [((70_000, 6), 2), ((3, 100_000), 5), ((4096, 64, 1, 1), 8)], ids=str)
+def test_groups_of_channels_with_one_place_each(shape, groups):
+    vectors = numbers(shape[1], seed=1), numbers(shape[1], seed=2)
+    agree(lambda t, x, *v: t.nn.functional.group_norm(x, groups, *v), numbers(*shape), *vectors, rtol=1e-3, atol=1e-4)
