@@ -45,14 +45,16 @@ def _copies(shape: Ints, sides: Sides, inner: tuple[slice, ...], mode: str) -> I
     for d in reversed(range(len(shape))):
         low, high = sides[d]
         source = _SOURCES[mode](shape[d], low, high)
-        columns = d == len(shape) - 1 and low + high <= FEW
+        lead: Index = inner[:d]
         for target, of in zip((slice(0, low), slice(low + shape[d], low + shape[d] + high)), source):
-            if columns:
-                places = range(*target.indices(low + shape[d] + high))
-                found = list(range(*of.indices(low + shape[d] + high))) or [0]
-                yield from (((*inner[:d], j), (*inner[:d], found[i % len(found)])) for i, j in enumerate(places))
-            elif target.start < target.stop:
-                yield (*inner[:d], target), (*inner[:d], of)
+            if target.start == target.stop:
+                continue
+            if d < len(shape) - 1 or low + high > FEW:
+                yield (*lead, target), (*lead, of)
+                continue
+            found = range(*of.indices(low + shape[d] + high))
+            for i in range(target.stop - target.start):
+                yield (*lead, target.start + i), (*lead, found[i % len(found)])
 
 
 def _reflected(n: int, low: int, high: int) -> tuple[slice, slice]:

@@ -28,6 +28,7 @@ from .declare import ELEMENTWISE, Wrapper, binary, elementwise_lower, quick_lowe
 from .structure import full
 
 TRANSCENDENTAL = ELEMENTWISE.but(family="transcendental", numpy=0.4, of_complex=60)
+USUAL = 0.2  # the part of NumPy's time that a program takes
 # Nanoseconds a number where NumPy has C's functions, and 512-bit vectors if the processor has.
 SCALAR = 0.3 if has_wide_vectors() else 3.0
 LN2, LN10 = math.log(2), math.log(10)
@@ -41,7 +42,7 @@ def _transcendental(
     forms: Mapping[np.dtype, Function] = MappingProxyType({}),
     signs: Function | None = None,
     numpy: float = TRANSCENDENTAL.numpy,
-    compiled: float = 0.2,
+    compiled: float = USUAL,
     many: Function | None = None,
 ) -> Wrapper:
     """Declare a transcendental function: one HLO operation, but by `forms` in those dtypes.
@@ -76,8 +77,9 @@ def _transcendental(
 
 def _of_real_numbers(compiled: float) -> float | Estimate:
     """The part of NumPy's time that a program takes, where it is another for complex numbers."""
-    usual = TRANSCENDENTAL.compiled
-    return compiled if compiled == usual else lambda of, *_: usual if of[0].dtype in dt.COMPLEX else compiled
+    if compiled == USUAL:
+        return compiled
+    return lambda of, *_: USUAL if of[0].dtype in dt.COMPLEX else compiled
 
 
 def _at_any_angle(form: Function) -> Function:
