@@ -20,6 +20,7 @@ from ..core.trace import trace
 from ..transforms.custom import JvpRule, custom_jvp
 from ..transforms.jvp import jvp_values
 from ..transforms.linear_map import linear_map
+from ..xla.onednn_forward import ADD, MULTIPLY, SUBTRACT
 from . import on_host
 from .reductions import affine, reciprocal_root
 from .values import aval_of, full_like, mean, p, total
@@ -207,6 +208,37 @@ class _OfChannels(_Normalisation):
         by_ct = p.mul(ct, self._large(self._weighted(roots, weight), ct))
         by_x = p.sub(p.sub(by_ct, self._large(by_straight, ct)), p.mul(deviation, self._large(by_deviation, ct)))
         return by_x, total(p.mul(along, roots), (0,)), total(straight, (0,))
+
+
+class _ByStatistics:
+    """x less a number of each channel, times another, then [times the weight] and [plus the bias]."""
+
+    def __init__(self, weighted: bool, biased: bool) -> None:
+        self.applied = [p.sub, p.mul, *[p.mul] * weighted, *[p.add] * biased]
+        steps = [SUBTRACT, MULTIPLY, *[MULTIPLY] * weighted, *[ADD] * biased]
+        self.rule = JvpRule(self._rule, "normalised_by", on_host.by_channel(*steps))
+
+    def __call__(self, x, *vectors):
+        return custom_jvp(self._value, self.rule, [x, *vectors])[0]
+
+    def _value(self, x, *vectors):
+        for apply, v in zip(self.applied, vectors, strict=True):
+            x = apply(x, p.broadcast_in_dim(v, shape=aval_of(x).shape, dims=(1,)))
+        return [x]
+
+    def _rule(self, primals, tangents):
+        graph, _ = trace(self._value, [aval_of(v) for v in primals], "normalised_by")
+        return jvp_values(graph, primals, tangents)
+
+
+_by_statistics: Callable[..., _ByStatistics] = functools.cache(_ByStatistics)
+
+
+def normalised_by(x, middle, root, weight, bias):
+    """Channels (dimension 1) less their means, times one over their deviations, then scaled and shifted."""
+    return _by_statistics(weight is not None, bias is not None)(
+        x, middle, root, *[v for v in (weight, bias) if v is not None]
+    )
 
 
 _of_rows: Callable[..., _OfRows] = functools.cache(_OfRows)

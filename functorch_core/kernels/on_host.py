@@ -45,6 +45,10 @@ def _way(
         or not is_available()
     ):
         return None
+    return _by_job(what, results, HANDING_OVER + each * 1e-3 * x.size)
+
+
+def _by_job(what: onednn_forward.Described, results: Sequence[Aval], time: float) -> Way | None:
     job = onednn_forward.job_of(what)
     if job is None:
         return None
@@ -57,7 +61,7 @@ def _way(
         job(*[a.ctypes.data for a in (*inputs, *outs)])
         return outs
 
-    return Way(run, HANDING_OVER + each * 1e-3 * x.size)
+    return Way(run, time)
 
 
 @functools.cache
@@ -96,6 +100,20 @@ def groups(number: int, weighted: bool, biased: bool, epsilon: float) -> Callabl
         places = x.size // (n * c) if x.size else 0
         what = onednn_forward.Groups(n, number, c, places, weighted, biased, epsilon)
         return _way(what, [x, *vectors], [x, statistics, statistics], statistics, 0.14)
+
+    return on_host
+
+
+@functools.cache
+def by_channel(*steps: int) -> Callable[..., Way | None]:
+    """For steps by a number of each channel (dimension 1): 8 x 32 x 64 x 64 in two steps 60 us for 320."""
+
+    def on_host(x: Aval, *vectors: Aval) -> Way | None:
+        n, c = x.shape[:2]
+        if x.size < LEAST or any(a.dtype != dt.float32 for a in (x, *vectors)) or not is_available():
+            return None
+        what = onednn_forward.Channelwise(n, c, x.size // (n * c), steps)
+        return _by_job(what, [x], HANDING_OVER + 1e-4 * x.size)
 
     return on_host
 

@@ -18,7 +18,7 @@ from .native_call import Job, Unsupported
 from .onednn import Calls, Ints, ints, is_available, made_by, strides_of
 
 _TRAINING, _BACK, _BACK_BY_DATA, _SUM = 64, 128, 160, 0x2FFF4
-ADD, MULTIPLY, MAXIMUM = 0x1FFF0, 0x1FFF1, 0x1FFF2  # of two numbers
+ADD, MULTIPLY, MAXIMUM, SUBTRACT = 0x1FFF0, 0x1FFF1, 0x1FFF2, 0x1FFF5  # of two numbers
 LINEAR, CLIP = 0x26, 0x2E  # of one: alpha x + beta, x in [alpha, beta]
 _SCALED, _SHIFTED = 2, 4
 _SRC, _SRC_1, _DST, _MEAN, _VARIANCE, _SCALE, _SHIFT, _POST = 1, 2, 17, 49, 50, 51, 52, 32768
@@ -58,6 +58,15 @@ class Groups(NamedTuple):
     epsilon: float
 
 
+class Channelwise(NamedTuple):
+    """Channels of x and a number of each, by one of these steps after the other: x, a vector for each -> out."""
+
+    examples: int
+    channels: int
+    places: int
+    steps: Ints
+
+
 class Sums(NamedTuple):
     """The sums of rows: x -> out. Each is added up by 16 lanes, one number after the other."""
 
@@ -91,7 +100,7 @@ class Elementwise(NamedTuple):
     then: tuple[int | tuple[int, float, float], ...]
 
 
-Described: TypeAlias = Rows | RowsBack | Groups | Sums | Joined | Copied | Elementwise
+Described: TypeAlias = Rows | RowsBack | Groups | Channelwise | Sums | Joined | Copied | Elementwise
 
 
 @functools.lru_cache(maxsize=512, typed=True)  # tuples of other classes are equal
@@ -114,6 +123,8 @@ class _Forward(Calls):
             return self._rows_back(what)
         if isinstance(what, Groups):
             return self._groups(what)
+        if isinstance(what, Channelwise):
+            return self._channelwise(what)
         if isinstance(what, Elementwise):
             return self._elementwise(what)
         if isinstance(what, Copied):
@@ -186,6 +197,15 @@ class _Forward(Calls):
         out: with it oneDNN takes the vector's first number for all channels."""
         last = (places,) if places > 1 else ()
         return self._array(examples, channels, *last), self._array(1, channels, *[1] * len(last))
+
+    def _channelwise(self, what: Channelwise) -> Job:
+        large, vector = self._by_channel(what.examples, what.channels, what.places)
+        x, out, *vectors = [self.memory(md) for md in (large, large, *[vector] * len(what.steps))]
+        arrays = self.placed_later([x, *vectors, out])
+        desc = self._new("binary", what.steps[0], large, vector, large, self._then(what.steps[1:], vector))
+        after = [(_POST * (i + 1) | _SRC_1, v) for i, v in enumerate(vectors[1:])]
+        self.append(desc, [(_SRC, x), (_SRC_1, vectors[0]), (_DST, out), *after])
+        return Job(self.calls, arrays, self.made)
 
     def _sums(self, what: Sums) -> Job:
         x, out = self._array(what.rows, what.columns), self._array(what.rows, 1)

@@ -199,3 +199,41 @@ def test_borders_of_integers_and_batches(mode):
 def test_groups_of_channels_with_one_place_each(shape, groups):
     vectors = numbers(shape[1], seed=1), numbers(shape[1], seed=2)
     agree(lambda t, x, *v: t.nn.functional.group_norm(x, groups, *v), numbers(*shape), *vectors, rtol=1e-3, atol=1e-4)
+
+
+# ---- batch norm by given statistics --------------------------------------------------------------
+
+CHANNELS = [(2, 3), (4, 8, 5), (3, 5, 4, 4), (8, 16, 48, 48), (70_000, 4), (1, 3, 300, 301)]
+
+
+@pytest.mark.parametrize("shape", CHANNELS, ids=str)
+@pytest.mark.parametrize("wanted", ["", "w", "b", "wb"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_batch_norm_by_given_statistics(dtype, wanted, shape):
+    x = numbers(*shape)
+    x.reshape(-1)[:5] = np.nan, np.inf, -np.inf, -0.0, 3e38
+    middle, variance, weight, bias = (numbers(shape[1], seed=i) for i in range(4))
+    variance = np.abs(variance)
+    variance[0] = 0
+
+    def fun(t, x, middle, variance, weight, bias):
+        weight, bias = weight if "w" in wanted else None, bias if "b" in wanted else None
+        return t.nn.functional.batch_norm(x, middle, variance, weight, bias)
+
+    tolerance = 4e-2 if dtype == "bfloat16" else 1e-4 if dtype == "float32" else 1e-9
+    agree(fun, x, middle, variance, weight, bias, dtype=dtype, rtol=tolerance, atol=tolerance)
+    agree(lambda t, x, *v: fun(t, x.mT.contiguous().mT, *v), x, middle, variance, weight, bias, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("shape", [(3, 5, 4, 4), (8, 16, 48, 48)], ids=str)
+def test_gradients_by_given_statistics(shape, which):
+    def fun(t, x, middle, variance, *parameters):
+        wanted = (x, *parameters)[which].requires_grad_()
+        out = t.nn.functional.batch_norm(x, middle, variance.abs() + 0.5, *parameters)
+        (first,) = t.autograd.grad((out * out).mean(), wanted, create_graph=True)
+        (first * first).sum().backward()
+        return t.cat([first.detach().flatten(), wanted.grad.flatten()])
+
+    agree(fun, numbers(*shape), *[numbers(shape[1], seed=i) for i in range(4)], dtype="float64", rtol=1e-8, atol=1e-12)
+    agree(fun, numbers(*shape), *[numbers(shape[1], seed=i) for i in range(4)], rtol=1e-3, atol=1e-5)

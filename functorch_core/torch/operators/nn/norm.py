@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ....kernels.normalisation import normalised_channels, normalised_rows
+from ....kernels.normalisation import normalised_by, normalised_channels, normalised_rows
 from ....kernels.reductions import affine, reciprocal_root, rms_normalised
 from ....kernels.values import count_over
 from ...dispatch.op import composite, torch_op, write_out
@@ -98,8 +98,7 @@ def _batch_norm_eval(
     _check_batch_norm(input, weight, bias, running_mean, running_var)
     x = wide(input)
     inverse = reciprocal_root(like(running_var, x), eps)
-    shifted = p.sub(x, _channelwise(x, running_mean))
-    return like(affine(p.mul(shifted, _channelwise(x, inverse)), weight, bias, (1,)), input)
+    return like(normalised_by(x, like(running_mean, x), inverse, *_parameters(x, weight, bias)), input)
 
 
 SHARED_STATISTICS = (
