@@ -433,7 +433,7 @@ def _moved(x: Any, device: Device | None) -> Any:
     """An operand where it can be recorded for a device."""
     if x.__class__ is not Value or x.recording.__class__ is Sharded:
         return x
-    if place_of(x) is device and (x.recording is None or x.recording is _state.recording):
+    if place_of(x) is device and (x.recording in (None, _state.recording) or x.recording.__class__ is Unverified):
         return x
     data = concrete(now(x))
     there = device or xla.default_device()
