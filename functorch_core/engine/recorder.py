@@ -28,20 +28,7 @@ from ..xla.errors import ExecutionError
 from .modes import settings, tier_changes
 from .stats import count
 from .units import SCALAR_AVALS, Unit, unit_of_primitive
-from .value import (
-    InMemory,
-    NoData,
-    OnDevice,
-    OnMesh,
-    Sharded,
-    Unverified,
-    Value,
-    absent,
-    concrete,
-    from_buffer,
-    from_numpy,
-    now,
-)
+from .value import InMemory, NoData, OnDevice, OnMesh, Sharded, Unverified, Value, absent, copied_to, from_numpy, now
 
 if TYPE_CHECKING:
     from .deferred import Chain, Recorded
@@ -435,9 +422,7 @@ def _moved(x: Any, device: Device | None) -> Any:
         return x
     if place_of(x) is device and (x.recording in (None, _state.recording) or x.recording.__class__ is Unverified):
         return x
-    data = concrete(now(x))
-    there = device or xla.default_device()
-    return from_buffer(xla.copy_to(data, there) if data.__class__ is xla.Buffer else xla.put(data, there))
+    return copied_to(now(x), device or xla.default_device())
 
 
 class recording_for:

@@ -390,6 +390,12 @@ def placed(value: Value, data: Any, device: Device | None = None) -> Any:
     return data
 
 
+def copied_to(value: Value, device: Device) -> Value:
+    """A value of the same data on a device; this one stays where it is."""
+    data = concrete(value)
+    return from_buffer(xla.copy_to(data, device) if data.__class__ is xla.Buffer else xla.put(data, device))
+
+
 class Poison:
     """The data of a value whose computation failed: reading it raises."""
 

@@ -8,7 +8,7 @@ import sys
 from ... import xla
 from ...engine import Value
 from ...engine.recorder import recording_for
-from ...engine.value import concrete, from_buffer
+from ...engine.value import copied_to
 from ...xla.device import further
 from ..tape.meta import META, is_meta, meta_tensor, without_data
 from ..tape.modes import state
@@ -52,9 +52,7 @@ def move(value: Value, device: _types.device) -> Value:
     """The value on a device."""
     if device.type == "meta":
         return without_data(value.aval)
-    there = xla_device(device)
-    data = concrete(value)
-    return from_buffer(xla.copy_to(data, there) if data.__class__ is xla.Buffer else xla.put(data, there))
+    return copied_to(value, xla_device(device))
 
 
 def recording_on(device: _types.device) -> recording_for:

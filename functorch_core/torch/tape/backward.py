@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ... import xla
 from ...core import dtypes as dt
 from ...core.warn import warn, warn_once
 from ...engine.recorder import place_of
-from ...engine.value import from_buffer
+from ...engine.value import copied_to
 from ...xla.device import further
 from ..tensors.active import active, overridable
 from ..tensors.base import Tensor, from_array
@@ -216,7 +215,7 @@ def ones_like(tensor: Tensor) -> Tensor:
     made = from_array(np.ones(a.shape, a.dtype))
     there = place_of(value) if further else None
     if there is not None:
-        made._value = from_buffer(xla.put(np.ones(a.shape, a.dtype), there))
+        made._value = copied_to(made._value, there)
     if active.distributed is not None:
         made._value = active.distributed.beside(tensor, made._value)
     return made
