@@ -114,10 +114,10 @@ def matmul_for(m: int, n: int, k: int) -> Function:
     threaded = VECTOR_THREADED if min(m, n) == 1 else MATRIX_THREADED
     if m * n * k >= BY_LIBRARY and min(m, n) > 1:
         return _on_all_cores
+    matmul = _on_one_thread if threaded <= m * n * k < LARGE else np.matmul
     if min(m, n) == 1 and m * n * k >= REPEATED:
-        matmul = _on_one_thread if threaded <= m * n * k < LARGE else np.matmul
-        return functools.partial(_by_row, matmul) if m == 1 else functools.partial(_by_column, matmul)
-    return _on_one_thread if threaded <= m * n * k < LARGE else np.matmul
+        return functools.partial(_by_row if m == 1 else _by_column, matmul)
+    return matmul
 
 
 def _by_row(matmul: Function, x: np.ndarray, y: np.ndarray) -> np.ndarray:
