@@ -177,6 +177,7 @@ def arrays_stay_where_they_were_put():
 
 
 def autocast_and_scaler():
+    torch.manual_seed(0)  # of one draw in six a scaled gradient is beyond float16, and the scale is halved
     model = torch.nn.Linear(4, 2).cuda()
     optimizer, scaler = torch.optim.SGD(model.parameters(), 0.1), torch.amp.GradScaler("cuda")
     x = torch.randn(8, 4, device="cuda")
