@@ -108,12 +108,15 @@ class Chain:
         if self.failed is not None:
             raise self.failed[1].error(self.failed[2])
 
-    def verify_computed(self, which: int = -1) -> None:
-        """Verify by one of the states that are computed, by default the newest."""
+    def verify_computed(self, wait: bool = True) -> None:
+        """Verify by the newest of the states that are computed. Where a program computes that, which may still run,
+        without `wait` by the one before it."""
         with self.lock:
-            found = self.computed[which] if self.computed else None
-        if found is not None:
-            self.verify(found[1], *found)
+            states = list(self.computed)
+        if states and not wait and states[-1][0].data.__class__ is not np.ndarray:
+            states.pop()
+        if states:
+            self.verify(states[-1][1], *states[-1])
 
     def _pass(self, last: int) -> None:
         while self.fine <= last:
@@ -471,18 +474,22 @@ def _taints(recording: Recording, live: Sequence[int], doubtful: Sequence[int], 
 # ---- hearing of failures -------------------------------------------------------------------------
 
 
-def raise_pending() -> None:
-    """Raise if a check of this thread, computed but not looked at yet, has failed."""
+def raise_pending(flushed: Any, data: Any) -> None:
+    """Raise if a check of this thread, computed but not looked at yet, has failed. Reading what the host has does not
+    wait for the program that was handed over last, but where it was `flushed` together with checks."""
     chain = _open_chain()
     if chain is not None:
-        chain.verify_computed()
+        with_checks = flushed.__class__ is Recording and flushed.states
+        chain.verify_computed(wait=data.__class__ is not np.ndarray or bool(with_checks))
 
 
 def _look_at_old(recording: Recording) -> None:
     """After a flush, look at states so old that to wait for them costs nothing."""
     for chain in recording.states:
-        if len(chain.computed) > MAX_PENDING:
-            chain.verify_computed(0)
+        with chain.lock:
+            old = chain.computed[0] if len(chain.computed) > MAX_PENDING else None
+        if old is not None:
+            chain.verify(old[1], *old)
 
 
 def abandon(recording: Recording) -> None:

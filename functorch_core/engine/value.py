@@ -350,8 +350,9 @@ def has_data(value: Value) -> bool:
 checks_pending: Collection[Any] = ()  # set by deferred: checks that somebody must hear of
 
 
-def raise_pending() -> None:
-    """Replaced by deferred: raise what this thread's pending checks found."""
+def raise_pending(flushed: Any, data: Any) -> None:
+    """Replaced by deferred: raise what this thread's pending checks found, before `data` is given out. `flushed`: the
+    recording that was computed for it, if it was not there."""
 
 
 def to_numpy(value: Value) -> np.ndarray:
@@ -362,9 +363,10 @@ def to_numpy(value: Value) -> np.ndarray:
     >>> engine.to_numpy(engine.from_numpy(np.arange(3.)))
     array([0., 1., 2.])
     """
+    recorded = value.recording
     data = concrete(value)
     if checks_pending:
-        raise_pending()
+        raise_pending(recorded, data)
     return data if isinstance(data, np.ndarray) else xla.to_numpy(data)
 
 

@@ -311,6 +311,29 @@ def test_what_does_not_depend_on_the_check_can_be_read():
     raised_three_times(lambda: bool(y.sum() > 0), IndexError)
 
 
+def test_what_the_host_has_does_not_wait_for_the_last_program():
+    table, places = torch.arange(3.0), torch.tensor([7, 8])
+    with engine.forced_tier("fused"):
+        bad = table[torch.tensor([3]) + 0]
+        engine.flush()
+        assert places.tolist() == [7, 8]  # its check is looked at by later readings
+        table[torch.tensor([2]) + 0]
+        engine.flush()
+    with pytest.raises(IndexError):
+        places.tolist()
+    raised_three_times(bad.tolist, IndexError)
+    assert places.tolist() == [7, 8]
+
+
+def test_what_is_computed_with_a_check_waits_for_it():
+    table, x = torch.arange(3.0), torch.arange(2.0)
+    with engine.forced_tier("per-op"):
+        table[torch.tensor([3]) + 0]
+        y = x.view(2, 1)
+        with pytest.raises(IndexError):
+            (y + 1).tolist()
+
+
 # ---- elsewhere -----------------------------------------------------------------------------------
 
 
