@@ -59,7 +59,7 @@ class _Loops:
         loops: dict[int, Slots] = {}  # where a value is computed
         chosen = set()
         for node in reversed(self.graph.nodes):
-            if not _is_fused(node):
+            if not is_fused(node):
                 continue
             (slot,) = node.outputs
             loops[slot] = self._loops_of(node, loops)
@@ -76,7 +76,7 @@ class _Loops:
             return frozenset((slot,))
         found: set[int] = set()
         for user in users:
-            if not _is_fused(user) and user.primitive.traits.family != "reduction":
+            if not is_fused(user) and user.primitive.traits.family != "reduction":
                 return frozenset((slot,))  # it has to be in memory, where XLA reads it then
             found |= loops.get(user.outputs[0], frozenset(user.outputs[:1]))
         return frozenset(sorted(found)[:MOST])
@@ -85,7 +85,7 @@ class _Loops:
         """What is computed again with each value of a fused operation."""
         found: dict[int, Inside] = {}
         for node in self.graph.nodes:
-            if _is_fused(node):
+            if is_fused(node):
                 (slot,) = node.outputs
                 work = 0.0 if _is_view(node) else ARITHMETIC * self._size(slot)
                 read: set[int] = set()
@@ -115,7 +115,7 @@ class _Loops:
         return self.graph.avals[slot].nbytes
 
 
-def _is_fused(node: Node) -> bool:
+def is_fused(node: Node) -> bool:
     """Whether XLA computes an operation inside of the loops that use it."""
     traits = node.primitive.traits
     return len(node.outputs) == 1 and (traits.elementwise or traits.family == "structure") and not node.primitive.effect
