@@ -40,9 +40,11 @@ def test_loops_are_not_divided_where_one_core_is_soon_done(asked):
 def test_loops_that_write_over_what_they_read_have_emitters(asked):
     with fc.engine.forced_tier("fused"):
         x, w, few = fc.ones((512, 64)), fc.ones((64, 512)), fc.ones((8, 64))
+        square = fc.ones((64, 64))
         (fc.tanh(x @ w) * 2).block_until_ready()
         fc.tanh(x @ w @ w.T).block_until_ready()
         (fc.tanh(few @ w) * 2).block_until_ready()  # few elements
         (fc.tanh(x) * 2).block_until_ready()  # one loop, of what its caller has
-        fc.scan(lambda c, _: (fc.tanh(c @ w.T) @ w.T.T, None), fc.ones((8, 512)), None, length=50)[0].block_until_ready()
+        last, _ = fc.scan(lambda c, _: (fc.tanh(c @ square), None), few, None, length=50)
+        last.block_until_ready()
     assert ["in_place" in features for features in asked if features != ["brief"]] == [True, True, False, False, True]
