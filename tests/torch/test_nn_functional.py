@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from functorch_core import torch
+from functorch_core import engine, torch
 from functorch_core.torch.operators.nn import attention
 
 from .against_reference import assert_same, assert_same_error, pair
@@ -490,3 +490,31 @@ def test_blocks_and_pixels():
     agree(lambda F, x: F.pixel_shuffle(x, 2), array(2, 8, 3, 2))
     agree(lambda F, x: F.pixel_unshuffle(x, 2), array(2, 3, 4, 6))
     agree(lambda F, t: F.affine_grid(t, (2, 1, 3, 4), align_corners=False), array(2, 2, 3))
+
+
+EXTREME_ROWS = {
+    "normal": array(5, 4),
+    "NaN": [[0, math.nan, 1, 2], [1, 2, 3, 4]],
+    "infinity": [[0, math.inf, 1, 2], [1, 2, 3, 4]],
+    "-infinity": [[0, -math.inf, 1, 2], [-math.inf] * 4],
+    "huge": [[1e30, -1e30, 1, 2], [3e38, 3e38, 3e38, 0]],
+    "far apart": [[-1e4, 0, 1e4, 1], [88, 89, 90, 200]],
+}
+
+
+@pytest.mark.parametrize("tier", ["reference", "fused"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("kind", EXTREME_ROWS)
+def test_cross_entropy_and_both_derivatives_of_extreme_rows(kind, dtype, tier):
+    def found(t):
+        x = t.tensor(np.array(EXTREME_ROWS[kind]), dtype=getattr(t, dtype), requires_grad=True)
+        loss = t.nn.functional.cross_entropy(x, t.arange(len(x)) % 4, reduction="none")
+        (first,) = t.autograd.grad(loss.sum(), x, create_graph=True)
+        (second,) = t.autograd.grad((first * first).sum(), x)
+        return [v.detach().float().numpy() for v in (loss, first, second)]
+
+    with engine.forced_tier(tier):
+        ours = found(torch)
+    near = dict(rtol=2e-2, atol=2e-2) if dtype == "bfloat16" else dict(rtol=2e-5, atol=1e-6)
+    for a, b in zip(ours, found(reference)):
+        np.testing.assert_allclose(a, b, **near)
