@@ -7,7 +7,7 @@ import sys
 
 from ... import xla
 from ...engine import Value
-from ...engine.recorder import recording_for
+from ...engine.recorder import place_of, recording_for
 from ...engine.value import copied_to
 from ...xla.device import further
 from ..tape.meta import META, is_meta, meta_tensor, without_data
@@ -58,6 +58,11 @@ def move(value: Value, device: _types.device) -> Value:
 def recording_on(device: _types.device) -> recording_for:
     """Context: what is called meanwhile, of nothing or of numbers, is recorded for a device."""
     return recording_for(None if device.type == "cpu" else xla_device(device))
+
+
+def recording_where(value: Value) -> recording_for:
+    """The same for the device that a value lies on."""
+    return recording_for(place_of(value))
 
 
 def xla_device(device: _types.device):

@@ -12,9 +12,11 @@ from ....array.array import Array
 from ....core import dtypes as dt
 from ....core.aval import Aval
 from ....core.warn import warn
+from ....engine.recorder import place_of
 from ....engine.signatures import bounded
 from ....engine.written_out import record_nothing
-from ...dispatch.devices import place, resolve, same
+from ....xla.device import further
+from ...dispatch.devices import place, recording_where, resolve, same
 from ...dispatch.op import Looking, composite, torch_op
 from ...dispatch.paths import remember
 from ...dispatch.slots import MaybeTensor, Operand, class_name, is_number
@@ -477,7 +479,9 @@ def fill_(self, value):
         value = fill_number(value, a.dtype)
     else:
         raise TypeError(f"fill_() received an invalid combination of arguments - got ({value.__class__.__name__})")
-    return assign(self, _fill.compute([_old(self), value, a.shape, a.dtype]))
+    with recording_where(self._value):
+        filled = _fill.compute([_old(self), value, a.shape, a.dtype])
+    return assign(self, filled)
 
 
 @composite(method=False, node=_filled_node(0), in_place="fill_.Scalar")
@@ -496,6 +500,8 @@ def _filled_again(x, value) -> Tensor | None:
     a = x._value.aval
     if not is_apart(x) or active.rewrites or a.dtype not in EXACTLY or not -MANY < value < MANY:
         return None
+    if further and place_of(x._value) is not None:
+        return None
     overwrite(x, _fill.compute([None, value, a.shape, a.dtype])._value)
     return x
 
@@ -508,12 +514,14 @@ def zero_(self):
     tensor([0., 0.])
     """
     check_writable(self, overlapping=True, op="zero")
-    return assign(self, _zero.compute([_old(self), self._aval.shape, self._aval.dtype]))
+    with recording_where(self._value):
+        filled = _zero.compute([_old(self), self._aval.shape, self._aval.dtype])
+    return assign(self, filled)
 
 
 @zero_.simply()
 def _zeroed(x) -> Tensor | None:
-    if not is_apart(x) or active.rewrites:
+    if not is_apart(x) or active.rewrites or further and place_of(x._value) is not None:
         return None
     a = x._value.aval
     op = _zeros.get(a)
