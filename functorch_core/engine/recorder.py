@@ -44,7 +44,8 @@ _getframe = sys._getframe
 
 class _State(threading.local):
     recording: Recording | None = None
-    device: Device | None = None  # of the recording, None for the default one; see `recording_for`
+    device: Device | None = None  # of the recording, None for the default one: that of the last call's operands
+    home: Device | None = None  # where calls of nothing, of numbers and of the host's arrays go; see `recording_for`
     limit = LOOK
     looks = LOOKS
     body: list[int] = []  # the units of the loop whose turns are programs of their own
@@ -330,6 +331,8 @@ def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
     >>> engine.record(engine.unit_of_primitive(core.primitive.registry["neg"], {}, (x.aval,)), [x]).aval
     float32[2,3]
     """
+    if further and not any([x.__class__ is Value for x in operands]):
+        turn_home()
     recording = _state.recording
     if recording is None:
         recording, result = begun(unit, operands)
@@ -387,14 +390,14 @@ def _from_memory(unit: Unit, operands: Sequence[ArrayLike]) -> Any:
 
 
 def _on_device(unit: Unit, operands: Sequence[ArrayLike]) -> Any:
-    """Of operands of which some lie on another device than this thread records for: recorded for that, where the others
-    are copied to (PyTorch raises unless they are numbers)."""
+    """Of operands of which some lie on another device than this thread records for: recorded for that, as is what comes
+    after it. The others are copied there (PyTorch raises unless they are numbers)."""
     places = {place_of(x) for x in operands if x.__class__ is Value} - {None}
     if len(places) > 1:
         raise RuntimeError(APART.format(*sorted(map(repr, places))))
-    device = places.pop() if places else _state.device
-    with recording_for(device):
-        return record(unit, [_moved(x, device) for x in operands])
+    device = places.pop() if places else _state.home
+    _turn_to(device)
+    return record(unit, [_moved(x, device) for x in operands])
 
 
 APART = "Expected all tensors to be on the same device, but found at least two devices, {} and {}!"
@@ -426,7 +429,7 @@ def _moved(x: Any, device: Device | None) -> Any:
 
 
 class recording_for:
-    """Context: this thread records for a device, None for the default one."""
+    """Context: this thread records for a device, None for the default one, unless operands lie on another."""
 
     __slots__ = ("device", "before")
 
@@ -434,11 +437,15 @@ class recording_for:
         self.device = device
 
     def __enter__(self) -> None:
-        self.before = _state.device
-        _turn_to(self.device)
+        self.before, _state.home = _state.home, self.device
 
     def __exit__(self, *_: object) -> None:
-        _turn_to(self.before)
+        _state.home = self.before
+
+
+def turn_home() -> None:
+    """Before a call that no operand gives a place."""
+    _turn_to(_state.home)
 
 
 def _turn_to(device: Device | None) -> None:

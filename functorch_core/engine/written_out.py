@@ -14,6 +14,11 @@ from ..core.types import Function
 from . import recorder
 from .recorder import SCALAR
 
+# Before a call without values.
+AT_HOME = """\
+if further:
+    turn_home()
+"""
 # `unit` is there; leaves `value`.
 RECORDING = """\
 recording = this_thread.recording
@@ -55,9 +60,11 @@ NAMES: dict[str, Any] = {
     "begun": recorder.begun,
     "elsewhere": recorder.elsewhere,
     "full": recorder.full,
+    "further": recorder.further,
     "getframe": recorder._getframe,
     "is_internal": recorder.is_internal,
     "this_thread": recorder._state,
+    "turn_home": recorder.turn_home,
 }
 
 
@@ -69,7 +76,7 @@ def recording(values: Sequence[str], inner: int, ints: Sequence[str] = (), inden
     callers of the function that it is a part of, `inner - 1` are known to be the library's."""
     slots = [f"s{i} = {x}.slot if {x}.recording is recording else recording.input({x})" for i, x in enumerate(values)]
     append = [f"signature.append({x})" for x in [*[f"s{i}" for i in range(len(values))], *[SCALAR - 1] * len(ints)]]
-    text = RECORDING.format(
+    text = ("" if values else AT_HOME) + RECORDING.format(
         x="".join([f"{x}, " for x in (*values, *ints)]),
         slots="".join([LINE + x for x in slots]),
         append="".join([LINE + x for x in append]),

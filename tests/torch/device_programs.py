@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 
 import numpy as np
 
@@ -27,6 +28,31 @@ def numbers_of_the_host_may_be_operands():
     y = x * torch.tensor(2.0)
     assert y.is_cuda and y.sum().item() == 6
     assert (torch.tensor(2.0) * x).is_cuda
+
+
+def a_thread_goes_on_with_the_device_of_its_last_operands():
+    x, c = torch.ones(3, device="cuda"), torch.ones(3)
+    for _ in range(3):
+        x = x + x
+        made = [torch.zeros(2), torch.ones_like(c), torch.arange(4), torch.full((2,), 2.5), c.new_zeros(2), c + 1]
+        assert x.is_cuda and not any(t.is_cuda for t in made)
+        x.zero_()
+        c.zero_().fill_(2)
+        assert x.is_cuda and not c.is_cuda
+    assert x.sum().item() == 0 and c.sum().item() == 6 and made[-1].tolist() == [3, 3, 3]
+    with torch.device("cuda"):
+        there = torch.zeros(2) + 1
+        assert there.is_cuda and not (c + 1).is_cuda
+    assert not torch.zeros(2).is_cuda
+
+    def on_another_thread():
+        made.append(torch.zeros(2) + 1)
+        made.append(x + 1)
+
+    thread = threading.Thread(target=on_another_thread)
+    thread.start()
+    thread.join()
+    assert not made[-2].is_cuda and made[-1].is_cuda
 
 
 def two_gpus_do_not_mix():
