@@ -1,4 +1,4 @@
-"""A layer of an LSTM in one direction by oneDNN, float32: of host arrays, and called inside compiled programs.
+"""A recurrent layer in one direction by oneDNN, float32: of host arrays, and called inside compiled programs.
 
 The weights are given as they are (gates, inputs), and brought into oneDNN's own order at each call. Where gradients are
 wanted the layer keeps its gates and states for them in an order of oneDNN's.
@@ -10,7 +10,8 @@ import ctypes
 import functools
 from collections.abc import Sequence
 from ctypes import c_void_p as _P
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, Self
 
 from . import onednn
 from .device import default_device
@@ -25,7 +26,6 @@ HANDING_OVER, EACH_STEP, MACS_PER_MICROSECOND = 20.0, 4.0, 120_000.0
 _INFERENCE, _TRAINING, _BACKWARD = 96, 64, 128
 _FORWARDS, _BACKWARDS = 1, 2  # in what order the steps are taken
 _OVERWRITE = 1  # gradients by the weights are not added to what is there
-_GATES = 4  # i, f, g, o, as in PyTorch
 _SRC, _SRC_H, _SRC_C, _DST, _DST_H, _DST_C, _WEIGHTS, _RECURRENT, _BIAS = 1, 2, 3, 17, 18, 19, 33, 34, 41
 _KEPT, _GRADIENT = 64, 128  # _GRADIENT | _SRC: the gradient by what is _SRC
 _WEIGHTS_QUERY, _GRADIENTS_QUERY, _KEPT_QUERY = 131, 132, 135  # the input's weights, then the recurrent ones
@@ -34,14 +34,26 @@ _MARK = 1  # the mark that oneDNN has kept something
 KINDS = ("inference", "training", "gradients", "whole_gradients")
 
 
-class Lstm(NamedTuple):
-    """A layer: x (time, batch, features), h and c (batch, hidden), weights (4 * hidden, features) and (4 * hidden,
-    hidden), bias (4 * hidden) -> outputs (time, batch, hidden), last c.
+class Cell(NamedTuple):
+    """A step: the name of its primitive, and how many gates, biases and states it has."""
+
+    primitive: str
+    gates: int
+    biases: int
+    states: int
+
+
+@dataclass(frozen=True)
+class Recurrent:
+    """A layer: x (time, batch, features), states (batch, hidden) each, weights (gates * hidden, features) and (gates *
+    hidden, hidden), bias (biases * hidden) -> outputs (time, batch, hidden), last states but that of the outputs.
 
     'training' has two more results, bytes that are kept for the gradients and a mark that they are; 'gradients' takes
-    operands, outputs and last c, their cotangents, and what is kept, and makes the gradients by all six operands.
-    'whole_gradients' has the same arrays, but takes no notice of what was kept.
+    operands, results, their cotangents, and what is kept, and makes the gradients by all operands. 'whole_gradients'
+    has the same arrays, but takes no notice of what was kept.
     """
+
+    cell: ClassVar[Cell]
 
     kind: str
     time: int
@@ -50,12 +62,18 @@ class Lstm(NamedTuple):
     hidden: int
     reverse: bool
 
+    @property
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Time, batch, features, hidden."""
+        return self.time, self.batch, self.features, self.hidden
+
     def target(self) -> str:
         """The name of the custom call."""
-        return f"onednn.lstm.{self.kind}.{'_'.join(str(int(field)) for field in self[1:])}"
+        sizes = "_".join(map(str, (*self.sizes, int(self.reverse))))
+        return f"onednn.{type(self).__name__.lower()}.{self.kind}.{sizes}"
 
     @classmethod
-    def of_target(cls, target: str) -> Lstm:
+    def of_target(cls, target: str) -> Self:
         """What has this target."""
         kind, sizes = target.split(".")[2:]
         time, batch, features, hidden, reverse = map(int, sizes.split("_"))
@@ -67,23 +85,23 @@ class Lstm(NamedTuple):
 
     def microseconds(self) -> float:
         """An estimate for two cores: a loop of idle ones takes less, of busy ones up to twice that."""
-        work = self.time * self.batch * _GATES * self.hidden * (self.features + self.hidden)
+        work = self.time * self.batch * self.cell.gates * self.hidden * (self.features + self.hidden)
         passes = (1, 1, 2, 3)[KINDS.index(self.kind)]
         return HANDING_OVER + passes * (EACH_STEP * self.time + work / MACS_PER_MICROSECOND)
 
     def is_there(self) -> bool:
         """Whether oneDNN is quicker, in this process."""
-        if 0 in self[1:5] or self.batch * _GATES * self.hidden**2 < MANY:
+        if 0 in self.sizes or self.batch * self.cell.gates * self.hidden**2 < MANY:
             return False
         try:
             return onednn.is_available() and bool(_job_of(self))
         except (Unsupported, MemoryError):
             return False
 
-    def for_gradients(self) -> tuple[Lstm, Lstm] | None:
+    def for_gradients(self) -> tuple[Self, Self] | None:
         """Where gradients are wanted: what computes it and more, and what takes that. None if it is not there, or not
         for the device where things are computed."""
-        calls = [self._replace(kind=kind) for kind in KINDS[1:]]
+        calls = [replace(self, kind=kind) for kind in KINDS[1:]]
         if self.kind != KINDS[0] or default_device().platform != "cpu" or not all(call.is_there() for call in calls):
             return None
         return calls[0], calls[1]
@@ -92,18 +110,24 @@ class Lstm(NamedTuple):
         """The bytes of the further results of 'training', the last of which is 0 where another has computed it."""
         return (_kept_bytes(self), 1)
 
-    def without_kept(self) -> Lstm | None:
+    def without_kept(self) -> Self | None:
         """What computes it where the mark is 0; None if it takes none."""
-        return self._replace(kind="whole_gradients") if self.kind == "gradients" else None
+        return replace(self, kind="whole_gradients") if self.kind == "gradients" else None
+
+
+class Lstm(Recurrent):
+    """x, h, c, weights, bias -> outputs, last c; the gates are i, f, g, o, as in PyTorch."""
+
+    cell = Cell("lstm", gates=4, biases=4, states=2)
 
 
 @functools.lru_cache(maxsize=512)
-def _job_of(what: Lstm) -> Job:
+def _job_of(what: Recurrent) -> Job:
     return made_by(lambda library: _Stepping(library, what).job())
 
 
 @functools.lru_cache(maxsize=512)
-def _kept_bytes(what: Lstm) -> int:
+def _kept_bytes(what: Recurrent) -> int:
     """How many bytes are kept for the gradients."""
     found: list[int] = []
 
@@ -119,18 +143,19 @@ def _kept_bytes(what: Lstm) -> int:
 class _Stepping(Calls):
     """The calls of a layer: reorders of the weights, primitives, reorders of gradients."""
 
-    def __init__(self, library: onednn._Library, what: Lstm) -> None:
+    def __init__(self, library: onednn._Library, what: Recurrent) -> None:
         super().__init__(library)
-        self.what = what
-        time, batch, features, hidden = what[1:5]
+        self.what, self.cell = what, what.cell
+        time, batch, features, hidden = what.sizes
         self.x, self.out = self._dense(time, batch, features), self._dense(time, batch, hidden)
         self.state = self._dense(1, 1, batch, hidden)
-        self.bias = self._dense(1, 1, _GATES, hidden)
+        self.bias = self._dense(1, 1, self.cell.biases, hidden)
         self.given = [self._given(features), self._given(hidden)]
         self.any = [self._any(features), self._any(hidden)]
-        self.operands = {_SRC: self.x, _SRC_H: self.state, _SRC_C: self.state, _WEIGHTS: self.given[0]}
-        self.operands |= {_RECURRENT: self.given[1], _BIAS: self.bias}
-        self.results = {_DST: self.out, _DST_C: self.state}
+        self.states = [self.state] * self.cell.states
+        self.operands = {_SRC: self.x, **dict(zip((_SRC_H, _SRC_C), self.states))}
+        self.operands |= {_WEIGHTS: self.given[0], _RECURRENT: self.given[1], _BIAS: self.bias}
+        self.results = {_DST: self.out, **dict(zip((_DST_C,), self.states[1:]))}
 
     def job(self) -> Job:
         """The job on the arrays that are named where it is described."""
@@ -201,13 +226,14 @@ class _Stepping(Calls):
 
     def _given(self, inputs: int) -> _P:
         """Weights as they are given: (layer, direction, inputs, gate, output) by strides."""
-        hidden = self.what.hidden
-        dims, size = (1, 1, inputs, _GATES, hidden), inputs * _GATES * hidden
+        hidden, gates = self.what.hidden, self.cell.gates
+        dims, size = (1, 1, inputs, gates, hidden), inputs * gates * hidden
         strides = (size, size, 1, hidden * inputs, inputs)
         return self.desc("memory_desc_create_with_strides", dims, ints(strides))
 
     def _any(self, inputs: int) -> _P:
-        return self.desc("memory_desc_create_with_tag", (1, 1, inputs, _GATES, self.what.hidden), onednn._TAG_ANY)
+        dims = (1, 1, inputs, self.cell.gates, self.what.hidden)
+        return self.desc("memory_desc_create_with_tag", dims, onednn._TAG_ANY)
 
     def kept_of(self, primitive: _P) -> _P:
         """What a forward primitive keeps."""
@@ -223,12 +249,12 @@ class _Stepping(Calls):
         return self._created("backward", _BACKWARD, [*self._arrays(), *self._arrays()], _OVERWRITE, forward)
 
     def _arrays(self) -> list[_P | None]:
-        state = self.state
-        return [self.x, state, state, *self.any, None, None, self.bias, self.out, state, state]
+        peephole_and_projection = [None, None] if self.cell.primitive == "lstm" else []
+        return [self.x, *self.states, *self.any, *peephole_and_projection, self.bias, self.out, *self.states]
 
     def _created(self, way: str, kind: int, arrays: Sequence[_P | None], flags: int, *hint: _P) -> _P:
         made, order = self.made.new("primitive_desc"), _BACKWARDS if self.what.reverse else _FORWARDS
-        create, engine = f"lstm_{way}_primitive_desc_create", self.library.engine
+        create, engine = f"{self.cell.primitive}_{way}_primitive_desc_create", self.library.engine
         self.library(create, ctypes.byref(made), engine, kind, order, *arrays, flags, *hint, self.library.attributes)
         return made
 

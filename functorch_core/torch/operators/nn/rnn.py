@@ -108,7 +108,7 @@ def _library_call(x, states: list, w: Weights, mode: str, reverse: bool) -> Lstm
     if mode != "LSTM" or w.hr is not None or any(aval_of(v).dtype != np.float32 for v in arrays):
         return None
     call = Lstm("inference", *aval_of(x).shape, aval_of(w.hh).shape[1], reverse)
-    return call if min(call[1:5]) > 0 else None
+    return call if min(call.sizes) > 0 else None
 
 
 def _by_library(x, states: list, w: Weights, call: Lstm):
