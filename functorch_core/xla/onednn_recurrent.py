@@ -22,6 +22,10 @@ from .onednn import Calls, ints, made_by, strides_of
 # A busy machine, minima (ms, XLA's loop, this): 8 steps, batch 4, 16 wide 0.08, 0.17; 50, 1, 64 0.15, 0.90; 100, 32, 64
 # 5.0, 1.6; 32, 16, 128 2.1, 2.1 (1.2 and 0.4 on an idle one); 20, 64, 512 46, 27.
 MANY = 1 << 19
+# The weights are brought into their order at each call: for a few rows that takes longer than the layer. us, XLA's
+# loop, this: 1 step, batch 1, 1,024 wide 407, 2,827; 4, 1, 512 284, 487; 35, 1, 512 1,172, 1,338; 1, 64, 256 273, 293;
+# 12, 4, 512 2,014, 1,253; 24, 2, 512 2,877, 2,035.
+FEWEST_STEPS, SMALLEST_BATCH, FEWEST_ROWS = 4, 2, 48
 HANDING_OVER, EACH_STEP, MACS_PER_MICROSECOND = 20.0, 4.0, 120_000.0
 _INFERENCE, _TRAINING, _BACKWARD = 96, 64, 128
 _FORWARDS, _BACKWARDS = 1, 2  # in what order the steps are taken
@@ -91,12 +95,18 @@ class Recurrent:
 
     def is_there(self) -> bool:
         """Whether oneDNN is quicker, in this process."""
-        if 0 in self.sizes or self.batch * self.cell.gates * self.hidden**2 < MANY:
-            return False
         try:
-            return onednn.is_available() and bool(_job_of(self))
+            return self._is_large() and onednn.is_available() and bool(_job_of(self))
         except (Unsupported, MemoryError):
             return False
+
+    def _is_large(self) -> bool:
+        """Whether it makes up for threads that meet, and for copies of the weights."""
+        if self.features == 0 or self.time < FEWEST_STEPS or self.batch < SMALLEST_BATCH:
+            return False
+        if self.time * self.batch < FEWEST_ROWS:
+            return False
+        return self.batch * self.cell.gates * self.hidden**2 >= MANY
 
     def for_gradients(self) -> tuple[Self, Self] | None:
         """Where gradients are wanted: what computes it and more, and what takes that. None if it is not there, or not

@@ -17,7 +17,7 @@ from .programs import run_python
 pytestmark = pytest.mark.skipif(not onednn.is_available(), reason="oneDNN is not installed")
 torch = pytest.importorskip("torch")
 
-TIME, BATCH, INPUTS, WIDE = 3, 33, 7, 64  # enough for oneDNN
+TIME, BATCH, INPUTS, WIDE = 4, 33, 7, 64  # enough for oneDNN
 
 
 def both(seed=0, features=INPUTS, **kwargs):
@@ -168,6 +168,8 @@ def test_it_is_called():
     assert Lstm("inference", TIME, BATCH, INPUTS, WIDE, False).is_there()
     assert not Lstm("inference", 50, 1, 64, 64, False).is_there()
     assert not Lstm("inference", 0, BATCH, INPUTS, WIDE, False).is_there()
+    assert not Lstm("inference", 1, 1, 1024, 1024, False).is_there()
+    assert not Lstm("inference", 35, 1, 512, 512, False).is_there()
 
 
 PROGRAM = """
@@ -176,7 +178,7 @@ import functorch_core as fc
 from functorch_core import torch as ft
 from functorch_core.xla import onednn
 ft.manual_seed(0)
-m, x = ft.nn.LSTM(7, 64), ft.randn(3, 33, 7)
+m, x = ft.nn.LSTM(7, 64), ft.randn(4, 33, 7)
 def found(tier):
     with fc.engine.forced_tier(tier), ft.no_grad():
         return m(x)[0].numpy().copy()
