@@ -56,7 +56,7 @@ from .mesh import (
     shards_of,
 )
 from .mesh_program import MeshProgram, compile_for_mesh, watching
-from .onednn_recurrent import Lstm
+from .onednn_recurrent import Gru, Lstm, Recurrent
 from .options import FAST_COMPILE, choose_options
 from .processes import all_devices
 from .threads import threads_wanted

@@ -18,13 +18,9 @@ from .device import default_device
 from .native_call import Job, Unsupported
 from .onednn import Calls, ints, made_by, strides_of
 
-# Multiplications of a step by the recurrent weights from which it is worth two threads, which meet often in each.
-# A busy machine, minima (ms, XLA's loop, this): 8 steps, batch 4, 16 wide 0.08, 0.17; 50, 1, 64 0.15, 0.90; 100, 32, 64
-# 5.0, 1.6; 32, 16, 128 2.1, 2.1 (1.2 and 0.4 on an idle one); 20, 64, 512 46, 27.
-MANY = 1 << 19
 # The weights are brought into their order at each call: for a few rows that takes longer than the layer. us, XLA's
-# loop, this: 1 step, batch 1, 1,024 wide 407, 2,827; 4, 1, 512 284, 487; 35, 1, 512 1,172, 1,338; 1, 64, 256 273, 293;
-# 12, 4, 512 2,014, 1,253; 24, 2, 512 2,877, 2,035.
+# loop, this: LSTMs of 1 step, batch 1, 1,024 wide 407, 2,827; 4, 1, 512 284, 487; 35, 1, 512 1,172, 1,338; 1, 64, 256
+# 273, 293; 12, 4, 512 2,014, 1,253; 24, 2, 512 2,877, 2,035. GRUs of 3, 16, 512 974, 1,820; 6, 8, 512 1,267, 959.
 FEWEST_STEPS, SMALLEST_BATCH, FEWEST_ROWS = 4, 2, 48
 HANDING_OVER, EACH_STEP, MACS_PER_MICROSECOND = 20.0, 4.0, 120_000.0
 _INFERENCE, _TRAINING, _BACKWARD = 96, 64, 128
@@ -39,12 +35,15 @@ KINDS = ("inference", "training", "gradients", "whole_gradients")
 
 
 class Cell(NamedTuple):
-    """A step: the name of its primitive, and how many gates, biases and states it has."""
+    """A step: the name of its primitive, how many gates, biases and states it has, and the multiplications by the
+    recurrent weights from which it is worth two threads, which meet often in each."""
 
     primitive: str
     gates: int
     biases: int
     states: int
+    many: int
+    many_for_gradients: int
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,8 @@ class Recurrent:
             return False
         if self.time * self.batch < FEWEST_ROWS:
             return False
-        return self.batch * self.cell.gates * self.hidden**2 >= MANY
+        many = self.cell.many if self.kind == KINDS[0] else self.cell.many_for_gradients
+        return self.batch * self.cell.gates * self.hidden**2 >= many
 
     def for_gradients(self) -> tuple[Self, Self] | None:
         """Where gradients are wanted: what computes it and more, and what takes that. None if it is not there, or not
@@ -128,7 +128,17 @@ class Recurrent:
 class Lstm(Recurrent):
     """x, h, c, weights, bias -> outputs, last c; the gates are i, f, g, o, as in PyTorch."""
 
-    cell = Cell("lstm", gates=4, biases=4, states=2)
+    # A busy machine, minima (ms, XLA's loop, this): 8 steps, batch 4, 16 wide 0.08, 0.17; 50, 1, 64 0.15, 0.90;
+    # 100, 32, 64 5.0, 1.6; 32, 16, 128 2.1, 2.1 (1.2 and 0.4 on an idle one); 20, 64, 512 46, 27.
+    cell = Cell("lstm", gates=4, biases=4, states=2, many=1 << 19, many_for_gradients=1 << 19)
+
+
+class Gru(Recurrent):
+    """x, h, weights, bias -> outputs; the gates are z, r, n (PyTorch's are r, z, n), the last bias is in n with h."""
+
+    # us, XLA's loop, this: 8 steps, batch 4, 64 wide 89, 95; 8, 16, 64 180, 104; 16, 4, 128 260, 168; 32, 16, 128
+    # 1,370, 424. With gradients: 16, 8, 128 643, 710; 50, 16, 64 943, 979; 32, 16, 128 1,752, 1,392.
+    cell = Cell("lbr_gru", gates=3, biases=4, states=1, many=1 << 17, many_for_gradients=1 << 19)
 
 
 @functools.lru_cache(maxsize=512)
@@ -176,7 +186,7 @@ class _Stepping(Calls):
     def _inference(self) -> Job:
         memories, arrays = self._memories(self.operands | self.results)
         memories[_DST_H] = self.take(self.state)  # it is the output of the last step
-        self._append(self.quick(self.forward(_INFERENCE)), memories)
+        self._append(self.forward(_INFERENCE), memories)
         return Job(self.calls, arrays, self.made)
 
     def _training(self) -> Job:
@@ -281,3 +291,4 @@ class _Stepping(Calls):
 
 
 onednn.kinds["lstm"] = lambda target: Lstm.of_target(target).job()
+onednn.kinds["gru"] = lambda target: Gru.of_target(target).job()

@@ -41,6 +41,25 @@ def test_layers(name, own, kwargs):
 
 
 @pytest.mark.parametrize("name,own", LAYERS, ids=str)
+def test_large_layers(name, own):
+    """Wide enough for oneDNN, where it has them."""
+
+    def program(t):
+        m = getattr(t.nn, name)(7, 64, 2, dropout=0.3, bidirectional=True, batch_first=True, **own)
+        x = t.randn(43, 5, 7, requires_grad=True)
+        out, state = m(x)
+        again = t.utils.checkpoint.checkpoint(lambda x: m.eval()(x)[0], x, use_reentrant=False)
+        (total(out) + total(again) + total(state)).backward()
+        grads = [p.grad.clone() for p in m.parameters()]
+        (g,) = t.autograd.grad(total(m(x)[0]), x, create_graph=True)
+        g.pow(2).sum().backward()
+        short = m(x.detach()[:, :1])
+        return [out, state, again, grads, g, x.grad, [p.grad for p in m.parameters()], short]
+
+    agree(program, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("name,own", LAYERS, ids=str)
 def test_packed(name, own):
     def program(t):
         rnn = t.nn.utils.rnn

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from ....kernels.values import like
 from ....transforms.by_library import by_library
+from ....transforms.linear_map import linear_map
 from ....transforms.scan import scan
-from ....xla import Lstm
+from ....xla import Gru, Lstm, Recurrent
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Tensors
 from ...tensors.base import Tensor, from_array
@@ -35,11 +36,11 @@ def _affine(x, weight, bias):
     return p.add(out, p.broadcast_in_dim(bias, shape=a.shape, dims=(a.ndim - 1,)))
 
 
-def _gates(x, n: int) -> list:
-    """The n equal parts of the last dimension."""
-    a = aval_of(x)
-    size = a.shape[-1] // n
-    return [p.slice_in_dim(x, start=i * size, limit=(i + 1) * size, dimension=a.ndim - 1) for i in range(n)]
+def _parts(x, n: int, dimension: int = -1) -> list:
+    """The n equal parts of a dimension."""
+    shape = aval_of(x).shape
+    at, size = dimension % len(shape), shape[dimension] // n
+    return [p.slice_in_dim(x, start=i * size, limit=(i + 1) * size, dimension=at) for i in range(n)]
 
 
 def _simple(activation: Callable) -> Callable:
@@ -55,7 +56,7 @@ def _relu(x):
 
 def _lstm(x, states, recurrent, project):
     h, c = states
-    i, f, g, o = _gates(p.add(x, recurrent(h)), 4)
+    i, f, g, o = _parts(p.add(x, recurrent(h)), 4)
     c = p.add(p.mul(p.logistic(f), c), p.mul(p.logistic(i), p.tanh(g)))
     h = p.mul(p.logistic(o), p.tanh(c))
     return [h if project is None else _product(h, project), c]
@@ -63,7 +64,7 @@ def _lstm(x, states, recurrent, project):
 
 def _gru(x, states, recurrent, project):
     (h,) = states
-    (xr, xz, xn), (hr, hz, hn) = _gates(x, 3), _gates(recurrent(h), 3)
+    (xr, xz, xn), (hr, hz, hn) = _parts(x, 3), _parts(recurrent(h), 3)
     r, z = p.logistic(p.add(xr, hr)), p.logistic(p.add(xz, hz))
     n = p.tanh(p.add(xn, p.mul(r, hn)))
     return [p.add(n, p.mul(z, p.sub(h, n)))]
@@ -98,31 +99,67 @@ def _run_layer(x, states: list, w: Weights, mode: str, active, reverse: bool):
     Where `active` (T, B) is False the states stay as they are.
     """
     if active is None and (call := _library_call(x, states, w, mode, reverse)):
-        return _by_library(x, states, w, call)
+        return _by_library(x, states, w, mode, call)
     return _scanned(x, states, w, mode, active, reverse)
 
 
-def _library_call(x, states: list, w: Weights, mode: str, reverse: bool) -> Lstm | None:
-    """What oneDNN computes of it, if it may: as PyTorch does, to the last bit."""
+# What a library computes whole, by mode.
+_LIBRARY = {"LSTM": Lstm, "GRU": Gru}
+
+
+def _library_call(x, states: list, w: Weights, mode: str, reverse: bool) -> Recurrent | None:
+    """What oneDNN computes of it, if it may: of an LSTM what PyTorch does, to the last bit."""
     arrays = [v for v in (x, *states, *w) if v is not None]
-    if mode != "LSTM" or w.hr is not None or any(aval_of(v).dtype != np.float32 for v in arrays):
+    if mode not in _LIBRARY or w.hr is not None or any(aval_of(v).dtype != np.float32 for v in arrays):
         return None
-    call = Lstm("inference", *aval_of(x).shape, aval_of(w.hh).shape[1], reverse)
+    call = _LIBRARY[mode]("inference", *aval_of(x).shape, aval_of(w.hh).shape[1], reverse)
     return call if min(call.sizes) > 0 else None
 
 
-def _by_library(x, states: list, w: Weights, call: Lstm):
+def _by_library(x, states: list, w: Weights, mode: str, call: Recurrent):
     """A layer that a library may compute, and its gradients; other derivatives are XLA's loop's."""
 
-    def layer(x, h, c, ih, hh, bias):
-        outputs, last = _scanned(x, [h, c], Weights(ih, hh, bias), "LSTM", None, call.reverse)
-        return [outputs, last[1]]
+    def layer(x, *operands):
+        *states, ih, hh, bias = operands
+        outputs, last = _scanned(x, states, _from_library(ih, hh, bias, mode), mode, None, call.reverse)
+        return [outputs, *last[1:]]
 
-    bias = p.zeros(aval_of(w.hh).with_shape((4 * call.hidden,))) if w.b_ih is None else p.add(w.b_ih, w.b_hh)
-    outputs, c = by_library(layer, [x, *states, w.ih, w.hh, bias], call)
+    outputs, *rest = by_library(layer, [x, *states, *_for_library(w, mode)], call)
     at = 0 if call.reverse else call.time - 1
     h = p.squeeze(p.slice_in_dim(outputs, start=at, limit=at + 1, dimension=0), dims=(0,))
-    return outputs, [h, c]
+    return outputs, [h, *rest]
+
+
+def _for_library(w: Weights, mode: str) -> list:
+    """The two weights and the bias that the library takes."""
+    if w.b_ih is None:
+        bias = p.zeros(aval_of(w.hh).with_shape((4 * aval_of(w.hh).shape[1],)))
+    elif mode == "GRU":
+        (_, _, xn), (_, _, hn), (r, z, _) = (_parts(b, 3) for b in (w.b_ih, w.b_hh, p.add(w.b_ih, w.b_hh)))
+        bias = p.concatenate(z, r, xn, hn, dimension=0)
+    else:
+        bias = p.add(w.b_ih, w.b_hh)
+    return [_exchanged(w.ih), _exchanged(w.hh), bias] if mode == "GRU" else [w.ih, w.hh, bias]
+
+
+def _from_library(ih, hh, bias, mode: str) -> Weights:
+    """The weights of which these are `_for_library`."""
+    if mode != "GRU":
+        return Weights(ih, hh, bias)
+    z, r, xn, hn = _parts(bias, 4)
+    zeros = full_like(hn, 0)
+    b_ih, b_hh = p.concatenate(r, z, xn, dimension=0), p.concatenate(zeros, zeros, hn, dimension=0)
+    return Weights(_exchanged(ih), _exchanged(hh), b_ih, b_hh)
+
+
+def _exchanged(weight):
+    """A GRU's weights of r, z, n (PyTorch) as those of z, r, n (oneDNN), and back. XLA removes one after the other."""
+
+    def exchange(x):
+        first, second, last = _parts(x, 3, dimension=0)
+        return p.concatenate(second, first, last, dimension=0)
+
+    return linear_map(exchange, lambda ct: [exchange(ct)], [weight], both=True)
 
 
 def _scanned(x, states: list, w: Weights, mode: str, active, reverse: bool):
