@@ -81,7 +81,7 @@ _lock = threading.RLock()
 _devices: dict[str, tuple[Device, ...]] = {}
 _by_handle: dict[object, Device] = {}
 _failures: dict[str, CudaUnavailable] = {}
-further: list[Device] = []  # those beside the first that was started: while there are none, nobody asks where data are
+further: list[Device] = []  # those beside the first of the CPU: while there are none, nobody asks where data are
 _default: Device | None = None
 _forked = False
 _client_lost = False
@@ -144,7 +144,7 @@ def _start(platform: str) -> tuple[Device, ...]:
         _failures[platform] = error
         raise
     found = tuple(Device(platform, client, handle) for handle in client.local_devices())
-    further.extend(found if _by_handle else found[1:])
+    further.extend(found[1:] if platform == "cpu" else found)
     _by_handle.update((device._handle, device) for device in found)
     return found
 
