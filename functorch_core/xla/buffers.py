@@ -262,8 +262,8 @@ def from_dlpack(obj: Any, *, copy: bool | None = None) -> Buffer:
     if kind == _DLPACK_CUDA:
         device = _device.device("cuda", index)
         aval = aval_of(tuple(obj.shape), np.dtype(str(obj.dtype).removeprefix("torch.")))
-        # 1 is DLPack's name for CUDA's legacy default stream.
-        buffer = import_dlpack(obj.__dlpack__(stream=1), device._handle, 1)
+        stream = device._handle.get_stream_for_external_ready_events()  # on which XLA waits for what makes the data
+        buffer = import_dlpack(obj.__dlpack__(stream=stream), device._handle, stream)
         if not is_row_major(buffer):
             raise ValueError(
                 f"from_dlpack: this {type(obj).__name__} on {device} is transposed; make it contiguous first"
