@@ -225,3 +225,23 @@ def test_parts_without_a_common_version(name):
         return a.grad, s1, s2
 
     agree(program)
+
+
+@pytest.mark.parametrize("times", [2, 3, 8, 9, 30])
+@pytest.mark.parametrize("size", [3, 100_000])
+def test_leaves_that_are_used_many_times(times, size):
+    def program(torch):
+        seen = []
+        w, b = torch.linspace(0.5, 1.5, size).requires_grad_(), torch.zeros((), requires_grad=True)
+        w.register_hook(lambda g: seen.append(g.sum()))
+        x = torch.linspace(-1.0, 1.0, size)
+        for i in range(times):
+            x = x * w / 1.01 + (b if i % 3 else b.double().to(torch.float32))
+        x[1:].sum().backward(retain_graph=True)
+        (again,) = torch.autograd.grad(x.sum(), w, retain_graph=True)
+        (first,) = torch.autograd.grad(x.sum(), w, create_graph=True)
+        (twice,) = torch.autograd.grad(first.sum(), w, retain_graph=True)
+        x.sum().backward()
+        return w.grad, b.grad, again, twice, seen
+
+    agree(program)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ..tensors.active import active
-from .accumulate import AccumulateGrad, total
+from .accumulate import AccumulateGrad, Terms, sum_of, total, with_term
 from .anomaly_mode import check_nan, explain
 from .modes import state
 from .node import Node
@@ -75,6 +75,7 @@ class Pass:
         heapq.heapify(ready)
         useful, pending, visit = self.useful, self.pending, self.visit
         retain_graph, create_graph = self.retain_graph, self.create_graph
+        gathers = not create_graph and active.overrides is None
         while ready:
             node = heapq.heappop(ready)[1]
             outs = visit(node)
@@ -89,7 +90,12 @@ class Pass:
                     slots = pending[child] = [None] * child.n_outputs
                 if outs is not None and (grad := outs[i]) is not None:
                     old = slots[index]
-                    slots[index] = grad if old is None else total(old, grad, create_graph)
+                    if old is None:
+                        slots[index] = grad
+                    elif gathers and child.__class__ is AccumulateGrad:
+                        slots[index] = with_term(old, grad)
+                    else:
+                        slots[index] = total(old, grad, create_graph)
                 left = counts[child] = counts[child] - 1
                 if not left:
                     heapq.heappush(ready, (-child.sequence, child))
@@ -106,6 +112,8 @@ class Pass:
     def visit(self, node: Node):
         """Compute one node; its input gradients, or None if they are not needed."""
         grads = self.pending.pop(node)
+        if node.__class__ is AccumulateGrad and grads[0].__class__ is Terms:
+            grads[0] = sum_of(grads[0])
         self.node, extras = node, node.extras
         if extras is not None:
             _tensor_hooks(extras, grads)
