@@ -187,3 +187,15 @@ def test_products_of_integers_are_exact_and_wrap(dtype, size):
     wrapped = np.vectorize(lambda n: (n - info.min) % bits + info.min, otypes=[object])(wanted)
     for found in (evaluate(graph, [x, y])[0], compiled(graph, [x, y])[0]):
         np.testing.assert_array_equal(found.astype(object), wrapped)
+
+
+@pytest.mark.parametrize("dtype", [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)])
+@pytest.mark.parametrize("inner", [0, 1, 17, 300, 2000])
+def test_integers_wrap(dtype, inner):
+    rng, info = np.random.default_rng(inner), np.iinfo(dtype)
+    for low, high in ((info.min, info.max), (max(info.min, -3), 3)):
+        x, y = (rng.integers(low, high, shape, dtype, endpoint=True) for shape in ((20, inner), (inner, 19)))
+        graph = graph_of(lambda a, b: dot_general(a, b, contract=((1,), (0,))), [x, y])
+        (by_reference,), (by_program,) = evaluate(graph, [x, y]), compiled(graph, [x, y])
+        np.testing.assert_array_equal(by_reference, np.matmul(x, y))
+        np.testing.assert_array_equal(by_program, np.matmul(x, y))
