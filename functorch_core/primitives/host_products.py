@@ -1,7 +1,8 @@
 """Products over the last dimensions by NumPy: its own multiplies one number after the other, each waiting for the last.
 
 us by np.multiply.reduce and like this: rows of 512 x 512 197 and 77, of 10,000 x 10 161 and 34, all of 512 x 512 235
-and 37. A product of n factors is off by n / 2 roundings at most in any order.
+and 37. A product of n factors is off by n / 2 roundings at most in any order. Those of
+many numbers are a library's (`host_library`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.aval import Aval
 from ..core.types import Function, Ints
+from .host_library import products_of_rows
 
 MANY = 1 << 12  # numbers
 FEW = 32  # factors
@@ -24,9 +26,10 @@ def product_by_halves(x: Aval, axes: Ints, otherwise: Function) -> Function | No
     if x.dtype not in (dt.float32, dt.float64) or x.size < MANY or tuple(axes) != tuple(range(kept, x.ndim)):
         return None
     shape, rows = x.shape[:kept], (math.prod(x.shape[:kept]), math.prod(x.shape[kept:]))
+    product = products_of_rows(*rows, _of_rows) if x.dtype == dt.float32 else _of_rows
 
     def run(array: np.ndarray) -> np.ndarray:
-        return _of_rows(array.reshape(rows)).reshape(shape) if array.flags.c_contiguous else otherwise(array)
+        return product(array.reshape(rows)).reshape(shape) if array.flags.c_contiguous else otherwise(array)
 
     return run
 

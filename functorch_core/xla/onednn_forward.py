@@ -17,7 +17,8 @@ from typing import NamedTuple, TypeAlias
 from .native_call import Job, Unsupported
 from .onednn import Calls, Ints, ints, is_available, made_by, strides_of
 
-_TRAINING, _BACK, _BACK_BY_DATA, _SUM = 64, 128, 160, 0x2FFF4
+_TRAINING, _BACK, _BACK_BY_DATA = 64, 128, 160
+SUM, PRODUCT = 0x2FFF4, 0x2FFF5  # of rows
 ADD, MULTIPLY, MAXIMUM, SUBTRACT = 0x1FFF0, 0x1FFF1, 0x1FFF2, 0x1FFF5  # of two numbers
 LINEAR, CLIP = 0x26, 0x2E  # of one: alpha x + beta, x in [alpha, beta]
 _SCALED, _SHIFTED = 2, 4
@@ -67,9 +68,10 @@ class Channelwise(NamedTuple):
     steps: Ints
 
 
-class Sums(NamedTuple):
-    """The sums of rows: x -> out. Each is added up by 16 lanes, one number after the other."""
+class Reduced(NamedTuple):
+    """The sums or products of rows: x -> out. Each is made by 16 lanes, one number after the other."""
 
+    kind: int
     rows: int
     columns: int
 
@@ -100,7 +102,7 @@ class Elementwise(NamedTuple):
     then: tuple[int | tuple[int, float, float], ...]
 
 
-Described: TypeAlias = Rows | RowsBack | Groups | Channelwise | Sums | Joined | Copied | Elementwise
+Described: TypeAlias = Rows | RowsBack | Groups | Channelwise | Reduced | Joined | Copied | Elementwise
 
 
 @functools.lru_cache(maxsize=512, typed=True)  # tuples of other classes are equal
@@ -129,7 +131,7 @@ class _Forward(Calls):
             return self._elementwise(what)
         if isinstance(what, Copied):
             return self._copied(what)
-        return self._sums(what) if isinstance(what, Sums) else self._joined(what)
+        return self._reduced(what) if isinstance(what, Reduced) else self._joined(what)
 
     def _array(self, *shape: int) -> _P:
         strides = ints(strides_of(shape, tuple(range(len(shape)))))
@@ -207,10 +209,10 @@ class _Forward(Calls):
         self.append(desc, [(_SRC, x), (_SRC_1, vectors[0]), (_DST, out), *after])
         return Job(self.calls, arrays, self.made)
 
-    def _sums(self, what: Sums) -> Job:
+    def _reduced(self, what: Reduced) -> Job:
         x, out = self._array(what.rows, what.columns), self._array(what.rows, 1)
         numbers = _Float(0), _Float(0), self.library.attributes  # of norms
-        desc = self._new("reduction", _SUM, x, out, *numbers)
+        desc = self._new("reduction", what.kind, x, out, *numbers)
         memories = [self.memory(x), self.memory(out)]
         arrays = self.placed_later(memories)
         self.append(desc, list(zip((_SRC, _DST), memories)))

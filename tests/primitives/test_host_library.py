@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import threading
 
 import numpy as np
@@ -13,7 +14,7 @@ from functorch_core import torch
 from functorch_core.core.aval import aval
 from functorch_core.core.reference import contiguous, reference_of
 from functorch_core.core.trace import trace_closed
-from functorch_core.primitives import concatenate, reduce_sum
+from functorch_core.primitives import concatenate, reduce_prod, reduce_sum
 from functorch_core.primitives import host_library as library
 from functorch_core.xla import blas, onednn, onednn_matmul
 
@@ -63,6 +64,41 @@ def test_special_numbers_of_sums(used):
     found = computed(lambda x: reduce_sum(x, axes=(1,)), x)
     assert used
     np.testing.assert_array_equal(found[:5], [np.nan, np.inf, -np.inf, np.nan, 0.0])
+
+
+@pytest.mark.parametrize(
+    "shape, axes",
+    [((512, 512), (1,)), ((300, 500), (0, 1)), ((1 << 18,), (0,)), ((7, 150, 131), (2,)), ((7, 150, 131), (1, 2))],
+)
+def test_products_of_rows(used, shape, axes):
+    length = math.prod([shape[d] for d in axes])
+    x = 1 + numbers(*shape) / np.float32(length**0.5)
+    found = computed(lambda x: reduce_prod(x, axes=axes), x)
+    assert used and found.dtype == np.float32
+    np.testing.assert_allclose(found, np.prod(x, axes, np.float64), rtol=1e-7 * length**0.5 + 1e-6)
+    turned = x[..., ::-1]
+    np.testing.assert_allclose(computed(lambda x: reduce_prod(x, axes=axes), turned), found, rtol=1e-3)
+
+
+def test_special_numbers_of_products(used):
+    x = np.ones((512, 512), np.float32)
+    x[0, 5], x[1, 7], x[2, 511], x[3, :2], x[4, 9], x[5, ::2], x[6, :3] = (
+        np.nan,
+        np.inf,
+        -np.inf,
+        (0, np.inf),
+        -0.0,
+        -1,
+        1e-20,
+    )
+    x[7, 100], x[8, 100:300] = 1e-45, 1e30
+    found = computed(lambda x: reduce_prod(x, axes=(1,)), x)
+    assert used
+    with np.errstate(all="ignore"):
+        wanted = np.prod(x, 1, np.float64).astype(np.float32)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(np.signbit(found[1:3]), [False, True])
+    assert np.signbit(found[4])
 
 
 @pytest.mark.parametrize(
