@@ -18,9 +18,7 @@ from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
 from .batching import Axis, move_batch_axis
 from .structure import expand_dims, full, zeros
-from .windows import Windows, check_mode, inside_bounds, ints, inverse, rows_of, shift, wide_indices
-
-MANY = 1024  # indices
+from .windows import Windows, check_mode, inside_bounds, ints, inverse, moved_inside, rows_of, shift, wide_indices
 
 # ---- gather --------------------------------------------------------------------------------------
 
@@ -125,7 +123,7 @@ def _gather_at(operand: Aval, indices: Aval, *, mode: str, fill_value: float | N
 
     def run(x: np.ndarray, i: np.ndarray) -> np.ndarray:
         starts = i[..., 0].astype(np.int64, copy=False)
-        places = inside = _clipped(starts, limit)
+        places = inside = moved_inside(starts, limit)
         if stride != 1:
             places = places * stride
         if lines is not None:
@@ -156,19 +154,12 @@ def _take_along(axis: int, limit: int, fill: np.ndarray | None) -> Function:
         starts = i[..., 0].astype(np.int64, copy=False)
         out = x.take(starts, axis=axis, mode="clip")
         if fill is not None:
-            inside = _clipped(starts, limit)
+            inside = moved_inside(starts, limit)
             if inside is not starts and not (inside == starts).all():
                 out[(*before, inside != starts)] = fill
         return out
 
     return run
-
-
-def _clipped(starts: np.ndarray, limit: int) -> np.ndarray:
-    """In [0, limit]; to look whether they are takes an eighth of the time: without signs negative ones are large."""
-    if starts.size > MANY and starts.view(np.uint64).max() <= limit:
-        return starts
-    return np.minimum(np.maximum(starts, 0), limit)
 
 
 @specialised(_gather_at)

@@ -135,9 +135,14 @@ class Rows(NamedTuple):
         if indices.dtype == np.uint64:  # the upper half would wrap to negative numbers
             indices = np.minimum(indices, np.uint64(2**63 - 1))
         starts = indices.astype(np.int64, copy=False)
-        inside = None if clip else ((starts >= 0) & (starts <= self.limits)).all(-1)
-        starts = np.minimum(np.maximum(starts, 0), self.limits)
-        places = starts[..., 0] * self.strides[0] if len(self.strides) == 1 else (starts @ self.strides)
+        if len(self.strides) == 1:
+            first = starts[..., 0]
+            places = moved_inside(first, int(self.limits[0]))
+            inside = None if clip or places is first else places == first
+            places = places if self.strides[0] == 1 else places * self.strides[0]
+        else:
+            inside = None if clip else ((starts >= 0) & (starts <= self.limits)).all(-1)
+            places = np.minimum(np.maximum(starts, 0), self.limits) @ self.strides
         lines = self.lines(places.ndim)
         if lines is not None:
             places = places + lines
@@ -152,6 +157,16 @@ class Rows(NamedTuple):
             line = (np.arange(size) * stride).reshape([-1 if k == i else 1 for k in range(ndim)])
             lines = line if lines is None else lines + line
         return lines
+
+
+MANY = 1 << 10  # indices; of fewer it takes as long to look at them
+
+
+def moved_inside(starts: np.ndarray, limit: int) -> np.ndarray:
+    """In [0, limit]; to look whether they are takes an eighth of the time: without signs negative ones are large."""
+    if starts.size > MANY and starts.view(np.uint64).max() <= limit:
+        return starts
+    return np.minimum(np.maximum(starts, 0), limit)
 
 
 @functools.lru_cache(maxsize=1024)
