@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -187,7 +187,9 @@ def _wide_reference(fun: np.ufunc) -> Function:
     is_sum = fun is np.add
 
     def at(x: Aval, *, axes: Ints) -> Function | None:
-        wide = _sum_dtype(x, axes) if is_sum else accumulator(x.dtype)
+        if accumulator(x.dtype) != x.dtype:
+            return _by_wide(at, x, axes) or functools.partial(rule, axes=axes)
+        wide = _sum_dtype(x, axes) if is_sum else x.dtype
         plain = by_numpy(fun, x, axes) if wide == x.dtype else None
         otherwise = plain or functools.partial(rule, axes=axes)
         return (sum_by_ones if is_sum else product_by_halves)(x, axes, otherwise) or plain
@@ -198,6 +200,18 @@ def _wide_reference(fun: np.ufunc) -> Function:
         return fun.reduce(wide, axis=axes, dtype=_sum_dtype(x, axes) if is_sum else wide.dtype)
 
     return rule
+
+
+def _by_wide(at: Function, x: Aval, axes: Ints) -> Function | None:
+    """The same of what is converted first: bfloat16 of 512 x 512 along rows 57 us by NumPy's sum, 29 like this."""
+    wide, dtype = accumulator(x.dtype), x.dtype
+    reduce = at(x.with_dtype(wide), axes=axes)
+    return reduce and (lambda array: reduce(array.astype(wide)).astype(dtype))
+
+
+def _sum_compiled(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    """A product with ones, at memory's speed; float16 NumPy converts number by number, 512 x 512 in 418 us for 45."""
+    return 0.1 if operands[0].dtype == dt.float16 else 0.7
 
 
 def _wide_lower(hlo: str, identity: int) -> Function:
@@ -317,7 +331,7 @@ reduce_sum: Wrapper = declare_reduction(
     lower_on={"cpu": _sum_cpu},
     dtypes=dt.NUMERIC,
     what="numeric",
-    traits=REDUCTION.but(numpy=0.06, compiled=0.7, conjugates=True),  # a product with ones, at memory's speed
+    traits=REDUCTION.but(numpy=0.06, compiled=_sum_compiled, conjugates=True),
     jvp=jointly_linear(lambda x, *, axes: reduce_sum(x, axes=axes)),
     transpose=_reduce_sum_transpose,
 )

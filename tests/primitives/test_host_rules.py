@@ -8,7 +8,7 @@ import pytest
 
 from functorch_core import primitives as p
 from functorch_core.core.aval import aval
-from functorch_core.core.reference import function_of
+from functorch_core.core.reference import contiguous, function_of
 from functorch_core.core.trace import trace_closed
 from functorch_core.primitives import host_scans, indexing, scattering
 
@@ -171,6 +171,35 @@ def test_products_with_nan_infinities_and_zeros():
     agree(by_host(lambda v: p.reduce_prod(v, axes=(1,)), x), expected)
 
 
+# ---- sums of halves ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=str)
+@pytest.mark.parametrize("shape, axes", [
+    ((), ()), ((1,), (0,)), ((0,), (0,)), ((3, 0), (1,)), ((0, 3), (1,)), ((7, 9), (1,)), ((7, 9), (0,)),
+    ((300, 200), (1,)), ((300, 200), (0,)), ((300, 200), (0, 1)), ((5, 40, 60), (0, 2)), ((20_000,), (0,)),
+], ids=str)  # fmt: skip
+def test_sums_of_halves_are_rounded_once(shape, axes, dtype):
+    x = np.asarray(random(shape)).astype(dtype)
+    for given in (x, x.T.copy().T, x[::-1] if x.ndim else x, x[..., ::-1] if x.ndim else x):
+        found = by_host(lambda v: p.reduce_sum(v, axes=axes), given) if axes else given
+        exact = given.astype(np.float64).sum(axes)
+        assert found.dtype == dtype and found.shape == exact.shape
+        step = np.spacing(np.abs(exact).astype(np.float16)).astype(np.float64) * (1 if dtype == np.float16 else 8)
+        assert (np.abs(found.astype(np.float64) - exact) <= 0.51 * step + 1e-5).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=str)
+@pytest.mark.parametrize("fun", [p.reduce_sum, p.reduce_prod], ids=lambda f: f.__name__)
+def test_special_numbers_of_halves(fun, dtype):
+    x = np.ones((40, 60), dtype)
+    x[0, 5], x[1, 7], x[2, 59], x[3, :2], x[4], x[5, :3] = np.nan, np.inf, -np.inf, (np.inf, -np.inf), 0, 60000
+    found = by_host(lambda v: fun(v, axes=(1,)), x)
+    with np.errstate(all="ignore"):
+        wanted = (np.sum if fun is p.reduce_sum else np.prod)(x.astype(np.float32), 1).astype(dtype)
+    np.testing.assert_array_equal(found.astype(np.float32), wanted.astype(np.float32))
+
+
 # ---- reading and writing at places ---------------------------------------------------------------
 
 
@@ -270,7 +299,7 @@ def test_shifts_by_any_amount(dtype):
 
 @pytest.mark.parametrize("times", [1, 2, 3, 4, 5, 8, 15, 16, 20])
 @pytest.mark.parametrize(
-    "dtype", [np.bool_, np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.complex128], ids=str
+    "dtype", [np.bool_, np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.complex64, np.complex128], ids=str
 )
 def test_elements_in_a_row(times, dtype):
     x = random((190, 180)).astype(dtype)
@@ -280,6 +309,17 @@ def test_elements_in_a_row(times, dtype):
         shape = (given.shape[0], given.shape[1] * times)
         found = by_host(lambda v: p.reshape(v, shape=shape), spread)
         assert found.tobytes() == spread.reshape(shape).tobytes()
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.complex64], ids=str)
+@pytest.mark.parametrize("shape", [(0,), (7,), (3, 5), (300, 400)], ids=str)
+def test_repeated_along_the_last_dimension(shape, dtype):
+    x = random((*shape, 1)).astype(dtype)
+    x.reshape(-1)[:3] = [np.nan, -0.0, np.inf][: x.size]
+    for given in (x, x[::-1], x[1:], x.T.copy().T):
+        spread = np.broadcast_to(given, (*given.shape[:-1], 9))
+        found = contiguous(spread)
+        assert found.flags.c_contiguous and found.dtype == dtype and found.tobytes() == spread.tobytes()
 
 
 @pytest.mark.parametrize("dims", [(1,), (0, 1), (0,)])
