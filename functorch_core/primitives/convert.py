@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,14 @@ def _saturate(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     fits = (x >= info.min) & (x < end)
     inside = np.where(fits, x, 0).astype(dtype)
     return np.where(x >= end, dtype.type(info.max), np.where(x < info.min, dtype.type(info.min), inside))
+
+
+def _converted(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    """The elements of arithmetic that takes NumPy as long: 262,144 from float16 305 us, to it 370, from bfloat16 14 (to
+    it 82, which is as long as was thought)."""
+    source, target = operands[0], results[0]
+    share = {dt.float16: 0.4, dt.bfloat16: 0.1}.get(source.dtype, 0.5 if target.dtype == dt.float16 else 1.0)
+    return source.size * share
 
 
 _PLAIN = {dt.bool_, dt.float32, dt.float64} | {d for d in dt.INTEGER if d.kind in "iu"}
@@ -221,7 +229,7 @@ def _convert_jvp(primals: Sequence[Value], tangents: Tangents, *, dtype: np.dtyp
 
 convert_p = Primitive(
     "convert",
-    traits=CONVERSION.but(conjugates=True),
+    traits=CONVERSION.but(work=_converted, conjugates=True),
     shape=_convert_shape,
     reference=_convert_reference,
     lower=_convert_lower,

@@ -179,7 +179,7 @@ def _logistic_reference(x: np.ndarray) -> np.ndarray:
 
 
 logistic = _transcendental(
-    "logistic", "stablehlo.logistic", _logistic_reference, lambda t, out, x: mul(t, mul(out, sub(1, out)))
+    "logistic", "stablehlo.logistic", _logistic_reference, lambda t, out, x: mul(t, mul(out, sub(1, out))), numpy=0.5
 )
 
 # ---- logarithms ----------------------------------------------------------------------------------
