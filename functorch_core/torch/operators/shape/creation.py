@@ -577,8 +577,10 @@ arange.known_by(_count_as, recorded, units_of_recorded)
 
 
 def _counted(start, step, length: int, dtype: np.dtype) -> np.ndarray:
-    wide = dt.int64 if dtype in dt.INTEGER else dt.float64
-    return cast_array(start + np.arange(length, dtype=wide) * step, dtype)
+    numbers = np.arange(length, dtype=dt.int64 if dtype in dt.INTEGER else dt.float64)
+    if start or step != 1:
+        numbers = start + numbers * step
+    return numbers if numbers.dtype == dtype else cast_array(numbers, dtype)
 
 
 def _range_arguments(name: str, args, kwargs):
@@ -790,11 +792,17 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
         if size < 0:
             raise RuntimeError(f"{what} must be greater or equal to 0, got {size}")
     d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
-    made = finish_later(lambda: np.eye(rows, cols).astype(d), (rows, cols), d, device, requires_grad)
+    made = finish_later(lambda: _ones_across(rows, cols, d), (rows, cols), d, device, requires_grad)
     return write_out("eye", out, made)
 
 
 eye.known_by(kept, copied)
+
+
+def _ones_across(rows: int, cols: int, dtype: np.dtype) -> np.ndarray:
+    if dtype in dt.FLOAT8:  # whose bytes of 0 are no 0 in each
+        return np.eye(rows, cols).astype(dtype)
+    return np.eye(rows, cols, dtype=dtype)
 
 
 @torch_op(
