@@ -171,6 +171,22 @@ def test_products_with_nan_infinities_and_zeros():
     agree(by_host(lambda v: p.reduce_prod(v, axes=(1,)), x), expected)
 
 
+# ---- places of extremes ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fun, numpys", [(p.argmax, np.argmax), (p.argmin, np.argmin)], ids=["argmax", "argmin"])
+@pytest.mark.parametrize("shape", [(500, 300), (3, 300, 200), (7, 40, 9, 60)], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64, np.float16, np.bool_], ids=str)
+def test_places_of_extremes(fun, numpys, shape, dtype):
+    x = np.round(random(shape, np.float64) * 2).astype(dtype)  # many are equal: the first counts
+    if x.dtype.kind == "f":
+        x[0].reshape(-1)[:9], x[-1].reshape(-1)[4:8] = [np.nan, np.inf, -np.inf] * 3, np.nan
+    for given in (x, x.T.copy().T, x[::-1], x[..., ::-1]):
+        for axis in range(x.ndim):
+            found = by_host(lambda v: fun(v, axis=axis), given)
+            agree(found, np.asarray(numpys(given, axis)))
+
+
 # ---- sums of halves ------------------------------------------------------------------------------
 
 
