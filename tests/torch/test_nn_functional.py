@@ -214,6 +214,26 @@ def test_adaptive_pooling(out):
     agree(lambda F, x: F.adaptive_max_pool2d(x, out, return_indices=True), array(2, 3, 6, 8))
 
 
+@pytest.mark.parametrize("n, shape, out", [
+    (1, (2, 3, 11), 4), (1, (3, 7), 7), (2, (2, 3, 13, 9), (4, 5)), (2, (3, 6, 8), (9, 3)),
+    (3, (2, 2, 7, 5, 6), (3, 2, 4)), (2, (1, 1, 7, 7), (0, 3)),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("kind", ["equal", "infinite", "only infinities", "not in order"])
+def test_greatest_of_uneven_bins(n, shape, out, kind):
+    x = np.round(array(*shape) * 2)  # many are equal: the first counts
+    if kind == "infinite":
+        x.reshape(-1)[::3] = -np.inf
+    if kind == "only infinities":
+        x[...] = -np.inf
+    if kind == "not in order":
+        x = np.ascontiguousarray(x[..., ::-1].T).T[..., ::-1]
+
+    def program(F, x):
+        return getattr(F, f"adaptive_max_pool{n}d")(x, out, return_indices=True)
+
+    agree(program, x, grad=0 not in np.atleast_1d(out))
+
+
 def test_unpooling_inverts():
     def program(F, x):
         values, indices = F.max_pool2d(x, 2, return_indices=True)

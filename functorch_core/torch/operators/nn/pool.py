@@ -322,32 +322,24 @@ def _adaptive_max(x, n: int, output_size):
 
 
 def _max_of_bins(x, n: int, out, size, lead: int):
-    """The bins of all dimensions gathered, flattened at the end, and the first maximum of each."""
-    y, masks, order = x, [], []
+    """The bins gathered, and the first maximum of each; what is read of x at its place has a gradient. (8 x 32 x 64 x
+    64 to 7 x 7 one dimension after the other, with gradients by way of the bins: 2.8 and 4.0 ms for 1.2 and 0.1.)"""
+    bins = np.zeros((1,) * 2 * n, np.int64)  # where each element of each bin is
     for i in range(n):
-        y, real = _binned(y, lead + 2 * i, out[i])
-        masks.append(real)
-    order = [*range(lead), *range(lead, lead + 2 * n, 2), *range(lead + 1, lead + 2 * n, 2)]
-    y = p.transpose(y, permutation=tuple(order))
-    widths = aval_of(y).shape[lead + n :]
-    y = p.reshape(y, shape=(*aval_of(y).shape[: lead + n], math.prod(widths)))
-    real = np.ones((1,) * 2 * n, bool)
-    flat = np.zeros((1,) * 2 * n, np.int64)
-    for i, mask in enumerate(masks):
+        first, end = _bins(size[i], out[i])
+        widest = int((end - first).max(initial=1))
+        at = np.minimum(first[:, None] + np.arange(widest), end[:, None] - 1)  # the last one again: no first maximum
         shape = [1] * 2 * n
-        shape[i], shape[n + i] = mask.shape
-        real = real & mask.reshape(shape)
-        at = _bins(size[i], out[i])[0][:, None] + np.arange(mask.shape[1])
-        flat = flat * size[i] + at.reshape(shape)
-    grid = (*out, math.prod(widths))
-    spread = tuple(range(lead, lead + n + 1))
-    real = p.broadcast_in_dim(p.constant(real.reshape(grid)), shape=aval_of(y).shape, dims=spread)
-    y = p.select(real, y, full_like(y, -math.inf))
-    best = p.argmax(y, axis=lead + n)
-    at = p.expand_dims(best, dims=(lead + n,))
-    flat = p.broadcast_in_dim(p.constant(flat.reshape(grid)), shape=aval_of(y).shape, dims=spread)
-    taken = [p.take_along_axis(v, at, axis=lead + n) for v in (y, flat)]
-    return [p.squeeze(v, dims=(lead + n,)) for v in taken]
+        shape[i], shape[n + i] = at.shape
+        bins = bins * size[i] + at.reshape(shape)
+    batch, cells = aval_of(x).shape[:lead], math.prod(out)
+    bins = bins.reshape(cells, math.prod(bins.shape[n:]))
+    elements = p.reshape(x, shape=(*batch, math.prod(size)))
+    number = p.argmax(p.take(elements, p.constant(bins), axis=lead, mode="promise_in_bounds"), axis=lead + 1)
+    number = p.add(number, along(p.constant(np.arange(cells) * bins.shape[1]), (*batch, cells), lead))
+    places = p.take(p.constant(bins.reshape(-1)), number, axis=0, mode="promise_in_bounds")
+    best = p.take_along_axis(elements, places, axis=lead, mode="promise_in_bounds")
+    return [p.reshape(v, shape=(*batch, *out)) for v in (best, places)]
 
 
 def _adaptive_node(n: int):
