@@ -59,6 +59,8 @@ def test_sums_that_go_through_all_layers_are_computed_once():
         lambda x, y: [p.add(x, 1), p.mul(p.add(x, 1), y)],  # a result is in memory already
         lambda x, y: [p.dot_general(s := p.add(x, y), s, contract=((1,), (0,))), p.neg(s)],  # and so is a factor
         lambda x, y: [rows(p.neg(x)), p.mul(p.neg(x), y)],  # reading the one is reading the other
+        lambda x, y: p.exp(p.erf_inv(x)),  # one loop
+        lambda x, y: [p.erf_inv(x), p.slice(p.erf_inv(x), start=(0, 0), limit=(1, 1))],  # of the other one number
         lambda x, y: [rows(p.convert(m := p.lt(x, y), dtype=x.dtype)), *(p.select(m, x, i) for i in (x, y, p.neg(y)))],
     ],
 )
@@ -66,6 +68,23 @@ def test_what_gains_nothing_stays(program):
     args = matrices(2)
     graph = graph_of(program, args)
     assert computed_once(graph) is graph
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: [z := p.erf_inv(x), p.exp(p.mul(z, z))],
+        lambda x: [p.exp(z := p.erf_inv(x)), p.reduce_sum(z, axes=(1,))],
+        lambda x: [z := p.erf_inv(x), p.exp(p.reshape(z, shape=(64 * 64,)))],
+    ],
+)
+def test_what_is_written_out_is_computed_once(program):
+    args = matrices(1)
+    graph = graph_of(program, args)
+    found = validate(computed_once(graph))
+    assert held(found) == ["erf_inv"]
+    for ours, plain in zip(compiled(found, args), evaluate(graph, args)):
+        np.testing.assert_allclose(ours, plain, rtol=1e-4, atol=1e-5)
 
 
 def test_small_values_stay():
