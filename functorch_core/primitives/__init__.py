@@ -78,6 +78,7 @@ from .gamma import (
     polygamma,
     random_dirichlet_grad,
     random_gamma_grad,
+    trigamma,
     zeta,
 )
 from .indexing import gather, take, take_along_axis, wrap_negative

@@ -166,13 +166,47 @@ digamma: Wrapper = unary(
     dtypes=FLOATS,
     what="floating (not float8)",
     traits=SPECIAL,
-    derivative=lambda t, out, x: mul(t, _trigamma(x)),
+    derivative=lambda t, out, x: mul(t, trigamma(x)),
 )
 
+# ---- trigamma ------------------------------------------------------------------------------------
+# polygamma(1, x) by ten steps of the recurrence, then the asymptotic series (DLMF 5.15.1, 5.15.8); below 1/2 by
+# reflection (5.15.6). 512 x 512 float32: 1.2 ms for 13 by zeta's loop, by NumPy 8 for 43.
 
-def _trigamma(x: Value) -> Value:
+_STEPS = 10
+_SERIES = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)  # B(2) to B(16)
+_SINE = tuple((-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(12))  # of pi f, |f| <= 1/2
+
+
+def _trigamma(x: Numeric) -> Numeric:
+    low = x < 0.5
+    z = fo.where(low, 1 - x, x)
+    near = z < _STEPS
+    first, total = fo.where(near, z, math.inf), 0.0
+    for k in range(_STEPS):
+        total = total + 1 / ((first + k) * (first + k))
+    inverse = 1 / fo.where(near, z + _STEPS, z)
+    square = inverse * inverse
+    total = total + inverse + square * (0.5 + inverse * fo.polynomial(square, _SERIES))
+    fraction = x - fo.floor(x + 0.5)
+    sine = fraction * fo.polynomial(fraction * fraction, _SINE)
+    return fo.where(low, math.pi**2 / (sine * sine) - total, total)
+
+
+def _trigamma_derivative(t: Value, out: Value, x: Value) -> Value:
     a = aval_of(x)
-    return polygamma(full(a.shape, 1, a.dtype), x)
+    return mul(t, polygamma(full(a.shape, 2, a.dtype), x))
+
+
+trigamma: Wrapper = unary(
+    "trigamma",
+    fo.lowered(_trigamma, in_float64),
+    wide_reference(_trigamma),
+    dtypes=FLOATS,
+    what="floating (not float8)",
+    traits=SPECIAL,
+    derivative=_trigamma_derivative,
+)
 
 
 # ---- incomplete gamma: the pieces ----------------------------------------------------------------

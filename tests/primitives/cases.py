@@ -99,7 +99,7 @@ elementwise(
     "sqrt rsqrt exp exp2 expm1 logistic log log1p log2 log10 sin cos tan asin acos atan sinh cosh tanh asinh atanh",
 )
 elementwise(dt.INEXACT, "acosh", low=1.2, high=2.5)
-elementwise(WIDE_ENOUGH, "erf erfc erfcx erf_inv erf_inv_of_drawn ndtri log_ndtr lgamma digamma")
+elementwise(WIDE_ENOUGH, "erf erfc erfcx erf_inv erf_inv_of_drawn ndtri log_ndtr lgamma digamma trigamma")
 elementwise(
     WIDE_ENOUGH,
     "bessel_j0 bessel_j1 bessel_y0 bessel_y1 bessel_i0e bessel_i1e bessel_i0 "

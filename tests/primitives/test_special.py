@@ -17,6 +17,14 @@ from functorch_core.transforms.jvp import jvp
 from .check import check, close, compiled, graph_of
 
 # name: (where to draw from, PyTorch's function or None)
+
+
+def _trigamma(x):
+    """PyTorch's, but infinite at its poles, where the sine of pi n is not 0."""
+    at_pole = (x <= 0) & (x == x.floor()) & x.isfinite()
+    return torch.where(at_pole, torch.inf, torch.special.polygamma(1, x))
+
+
 UNARY = {
     "erf": ((-4, 4), torch.special.erf),
     "erfc": ((-4, 6), torch.special.erfc),
@@ -27,6 +35,7 @@ UNARY = {
     "log_ndtr": ((-9, 4), torch.special.log_ndtr),
     "lgamma": ((0.1, 9), torch.special.gammaln),
     "digamma": ((0.1, 9), torch.special.digamma),
+    "trigamma": ((0.1, 9), _trigamma),
     "bessel_i0": ((-12, 12), torch.special.i0),
     "bessel_i0e": ((0.1, 12), torch.special.i0e),
     "bessel_i1": ((-12, 12), torch.special.i1),
