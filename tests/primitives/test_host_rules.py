@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -275,6 +277,20 @@ def test_added_along_an_axis_some_of_it_outside(axis):
         ), given, i[:, None], updates)  # fmt: skip
         wanted = np.moveaxis(expected, 0, axis) if given.any() else np.moveaxis(expected, 0, axis) - x
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
+
+
+# ---- conversions ---------------------------------------------------------------------------------
+
+CONVERTED = [np.float32, np.float16, ml_dtypes.bfloat16, np.float64, np.complex64, ml_dtypes.float8_e4m3fn, np.bool_]
+SPREAD = [((), (3, 4)), ((3, 1), (3, 4)), ((1, 4), (3, 4)), ((1,), (0,)), ((0, 1), (0, 5)), ((), (1, 1))]
+
+
+@pytest.mark.parametrize("source, target", list(itertools.permutations(CONVERTED, 2)), ids=str)
+def test_conversions_of_what_is_repeated(source, target):
+    for of, shape in (*SPREAD, ((2, 1, 3), (2, 5, 3))):
+        x = np.broadcast_to(np.asarray(random(of)).astype(source), shape)
+        found, wanted = (by_host(lambda v: p.convert(v, dtype=np.dtype(target)), y) for y in (x, x.copy()))
+        assert found.dtype == target and found.shape == shape and found.tobytes() == wanted.tobytes()
 
 
 # ---- shifts --------------------------------------------------------------------------------------
