@@ -104,8 +104,8 @@ def _saturate(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _converted(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
-    """The elements of arithmetic that takes NumPy as long: 262,144 from float16 305 us, to it 370; from bfloat16 14, and
-    26 beside others; to it 82 to 110, about as is thought of arithmetic."""
+    """The elements of arithmetic that takes NumPy as long: 262,144 from float16 305 us, to it 370; from bfloat16 14, 26
+    beside others; to it 82 to 110, about as is thought of arithmetic."""
     source, target = operands[0], results[0]
     share = {dt.float16: 0.4, dt.bfloat16: 0.3}.get(source.dtype, 0.5 if target.dtype == dt.float16 else 1.0)
     return source.size * share
