@@ -123,7 +123,7 @@ class _Loops:
         found: set[int] = set()
         for user in self.users.get(slot, ()):
             made = loops.get(user.outputs[0], frozenset(user.outputs[:1]))
-            found.update([s for s in made if not _is_fused(user) or 2 * self._size(s) >= self._size(slot)])
+            found.update([s for s in made if not is_fused(user) or 2 * self._size(s) >= self._size(slot)])
         return found
 
     def _size(self, slot: int) -> int:
