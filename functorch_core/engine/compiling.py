@@ -12,12 +12,11 @@ from ..core.lowering import Lowered, lower
 from ..core.trace import outside_traces
 from ..xla.device import Device
 from ..xla.executable import Executable
-from .cost import work_of
 from .donation import aliases
 from .errors import RecompileError
 from .history import callers_line, compiled
 from .layout import channels_last
-from .loops import computed_once, is_fused
+from .loops import computed_once, overwriting
 from .modes import log, settings
 from .parts import parts_of
 from .products import by_library
@@ -149,27 +148,17 @@ WIDE = 64  # elements of a row; in shorter ones loops of wide vectors hardly beg
 
 
 BRIEF = 10_000_000  # bytes in and out: one core takes 100 us
-MUCH = 10.0  # microseconds that NumPy takes for elements
+MANY = 1 << 15  # transcendental functions; 3 ns each
 
 
 def _features_of(graph: Graph, asked: bool) -> list[str]:
     """What the options of a program depend on beside what its operations say."""
     features = ["brief"] if _is_brief(graph) else []
-    if _in_loops(graph) >= MUCH and not all(map(is_fused, graph.nodes)):
-        features.append("in_place")
     if asked:  # by fc.jit
         features += ["jit"] if _has_wide_rows(graph) else ["jit", "narrow"]
+    elif overwriting(graph) >= MANY:
+        features.append("in_place")
     return features
-
-
-def _in_loops(graph: Graph) -> float:
-    """Microseconds that NumPy takes for what XLA computes in loops over the elements, which write to the memory of what
-    they read where another operation has made that."""
-    found = 0.0
-    for node in graph.nodes:
-        found += work_of(graph, node) if is_fused(node) else 0.0
-        found += node.params.get("length", node.primitive.traits.repeats) * sum(map(_in_loops, subgraphs(node)))
-    return found
 
 
 def _is_brief(graph: Graph) -> bool:

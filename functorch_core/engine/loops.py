@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..core import dtypes as dt
-from ..core.graph import Graph, Node, opened
+from ..core.graph import Graph, Node, opened, subgraphs
 from ..primitives.structure import optimization_barrier_p
 
 SMALLEST = 4096  # bytes; smaller values stay in the processor's nearest cache, whoever computes them
@@ -38,6 +38,17 @@ def computed_once(graph: Graph) -> Graph:
     return _with_barriers(flat, chosen) if chosen else graph
 
 
+def overwriting(graph: Graph) -> int:
+    """How many transcendental functions are computed by loops that may write over what they read."""
+    loops = _Loops(opened(graph))
+    return loops.overwriting() + sum(
+        [
+            node.params.get("length", node.primitive.traits.repeats) * sum(map(overwriting, subgraphs(node)))
+            for node in loops.graph.nodes
+        ]
+    )
+
+
 class Inside(NamedTuple):
     """What is computed again with a value: large values it is read from, and the cost of the arithmetic."""
 
@@ -50,6 +61,7 @@ class _Loops:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.makers = {slot: node for node in graph.nodes for slot in node.outputs}
         self.users: dict[int, list[Node]] = {}
         for node in graph.nodes:
             for slot in set(node.inputs):
@@ -70,6 +82,31 @@ class _Loops:
                 chosen.add(slot)
                 loops[slot] = frozenset((slot,))
         return frozenset(chosen)
+
+    def overwriting(self) -> int:
+        """The same but for loops in loops. What a loop reads is in memory if another operation has made it, or a
+        reduction reads it, too; where it is as large as the result, XLA gives that its memory."""
+        loops: dict[int, Slots] = {}
+        for node in reversed(self.graph.nodes):
+            if is_fused(node):
+                loops[node.outputs[0]] = self._loops_of(node, loops)
+        inside: dict[int, tuple[int, Slots]] = {}  # the functions in a value's loop, and the bytes of what it reads
+        for node in self.graph.nodes:
+            if is_fused(node):
+                (slot,) = node.outputs
+                functions, read = self.graph.avals[slot].size * (node.primitive.traits.family == "transcendental"), NONE
+                for operand in set(node.inputs) - set(self.graph.inputs):
+                    if operand not in inside or self._is_kept(loops[operand]):
+                        read |= {self._size(operand)}
+                    else:
+                        functions, read = functions + inside[operand][0], read | inside[operand][1]
+                inside[slot] = functions, read
+        return sum([n for slot, (n, read) in inside.items() if slot in loops[slot] and self._size(slot) in read])
+
+    def _is_kept(self, loops: Slots) -> bool:
+        """Whether a value that is computed in these loops is one of a reduction, and of others."""
+        fused = [is_fused(self.makers[slot]) for slot in loops]
+        return any(fused) and not all(fused)
 
     def _loops_of(self, node: Node, loops: dict[int, Slots]) -> Slots:
         """The loops that compute a value, named by what they make."""

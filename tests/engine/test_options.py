@@ -6,6 +6,7 @@ import pytest
 
 import functorch_core as fc
 from functorch_core.engine import compiling
+from functorch_core.engine.loops import overwriting
 
 
 @pytest.fixture
@@ -37,14 +38,23 @@ def test_loops_are_not_divided_where_one_core_is_soon_done(asked):
     assert ["brief" in features for features in asked] == [True, False, False, False]
 
 
-def test_loops_that_write_over_what_they_read_have_emitters(asked):
-    with fc.engine.forced_tier("fused"):
-        x, w, few = fc.ones((512, 64)), fc.ones((64, 512)), fc.ones((8, 64))
-        square = fc.ones((64, 64))
-        (fc.tanh(x @ w) * 2).block_until_ready()
-        fc.tanh(x @ w @ w.T).block_until_ready()
-        (fc.tanh(few @ w) * 2).block_until_ready()  # few elements
-        (fc.tanh(x) * 2).block_until_ready()  # one loop, of what its caller has
-        last, _ = fc.scan(lambda c, _: (fc.tanh(c @ square), None), few, None, length=50)
-        last.block_until_ready()
-    assert ["in_place" in features for features in asked if features != ["brief"]] == [True, True, False, False, True]
+OVER = {
+    "a product's result": (lambda x, w, few: fc.tanh(x @ w) * 2, True),
+    "small": (lambda x, w, few: fc.tanh(few @ w) * 2, False),
+    "a caller's array": (lambda x, w, few: fc.tanh(x) * 2, False),
+    "arithmetic": (lambda x, w, few: fc.maximum(x @ w, 0), False),
+    "a softmax reads what it has summed": (lambda x, w, few: fc.softmax(x @ w), False),
+    "its logarithm's derivative": (lambda x, w, few: fc.grad(lambda y: fc.sum(fc.log_softmax(y) * y))(x), True),
+    "a loop": (lambda x, w, few: fc.scan(lambda c, _: (fc.tanh(c @ w @ w.T), None), few, None, length=99)[0], True),
+    "a short loop": (
+        lambda x, w, few: fc.scan(lambda c, _: (fc.tanh(c @ w @ w.T), None), few, None, length=9)[0],
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OVER)
+def test_loops_that_write_over_what_they_read_have_emitters(case):
+    fun, expected = OVER[case]
+    program = fc.make_graph(fun)(fc.ones((512, 64)), fc.ones((64, 512)), fc.ones((8, 64)))
+    assert (overwriting(program) >= compiling.MANY) is expected
