@@ -331,9 +331,7 @@ def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
     >>> engine.record(engine.unit_of_primitive(core.primitive.registry["neg"], {}, (x.aval,)), [x]).aval
     float32[2,3]
     """
-    if further and not any([x.__class__ is Value for x in operands]):
-        turn_home()
-    recording = _state.recording
+    recording = turn_home() if further and not any([x.__class__ is Value for x in operands]) else _state.recording
     if recording is None:
         recording, result = begun(unit, operands)
         if recording is None:
@@ -443,9 +441,10 @@ class recording_for:
         _state.home = self.before
 
 
-def turn_home() -> None:
-    """Before a call that no operand gives a place."""
+def turn_home() -> Recording | None:
+    """The recording of a call that no operand gives a place."""
     _turn_to(_state.home)
+    return _state.recording
 
 
 def _turn_to(device: Device | None) -> None:
