@@ -90,17 +90,21 @@ class _Loops:
         for node in reversed(self.graph.nodes):
             if is_fused(node):
                 loops[node.outputs[0]] = self._loops_of(node, loops)
-        inside: dict[int, tuple[int, Slots]] = {}  # the functions in a value's loop, and the bytes of what it reads
+        given = set(self.graph.inputs)
+        inside: dict[
+            int, tuple[int, Slots]
+        ] = {}  # the functions one after the other in a value's loop, and the bytes read
         for node in self.graph.nodes:
             if is_fused(node):
                 (slot,) = node.outputs
-                functions, read = self.graph.avals[slot].size * (node.primitive.traits.family == "transcendental"), NONE
-                for operand in set(node.inputs) - set(self.graph.inputs):
+                before, read = 0, NONE
+                for operand in set(node.inputs) - given:
                     if operand not in inside or self._is_kept(loops[operand]):
                         read |= {self._size(operand)}
                     else:
-                        functions, read = functions + inside[operand][0], read | inside[operand][1]
-                inside[slot] = functions, read
+                        before, read = max(before, inside[operand][0]), read | inside[operand][1]
+                is_function = node.primitive.traits.family == "transcendental"
+                inside[slot] = before + is_function * self.graph.avals[slot].size, read
         return sum([n for slot, (n, read) in inside.items() if slot in loops[slot] and self._size(slot) in read])
 
     def _is_kept(self, loops: Slots) -> bool:
