@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+torch.manual_seed(0)
 x = torch.linspace(-3, 3, 200)
 print(x[:5], x.shape, x.std())
 y = torch.sin(x) + 0.1 * torch.cos(20 * x)
