@@ -546,15 +546,17 @@ def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
     d = out._aval.dtype if out is not None and dtype is None else (_arange_dtype((start, end, step), dtype))
     if d == dt.bool_ or d in dt.COMPLEX:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{scalar_name(d)}'")
-    if d in dt.INTEGER:
+    if d == dt.int64:
         if step and not int(step):
             raise ValueError("step must be nonzero")
+        _check_finite(start, end)
         length = _integer_length(int(start), int(end), int(step))
-        start, step = int(start), int(step)
     else:
         length = _range_length(start, end, step)
         if length >= 2**63:
             raise RuntimeError("invalid size, possible overflow?")
+    if d in dt.INTEGER:  # of others than int64 PyTorch counts by the numbers as they are given
+        start, step = int(start), int(step)
     check_size((length,), d.itemsize)
     if out is not None:
         return write_range("arange", out, _count(start, step, length, d))
@@ -596,10 +598,14 @@ def _range_arguments(name: str, args, kwargs):
 def _check_range(start, end, step):
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    _check_finite(start, end)
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+
+
+def _check_finite(start, end):
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
 
 
 def _integer_length(start: int, end: int, step: int) -> int:
