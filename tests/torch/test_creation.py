@@ -582,11 +582,13 @@ def test_parts_and_sums_of_sizes_are_sizes(lib):
         lib.Size([2.0])
 
 
+RANGES = """
+0,1,.1  0,5,1.5  .5,5.5,1  1,0,-.3  0,10,2.7  -1.5,1.5,.5  2.5  0,0  3,1,-1  0,7,-1  0,5,0  float('nan')  0,float('inf')
+"""
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "float32"])
-@pytest.mark.parametrize(
-    "ends",
-    "0,1,.1 0,5,1.5 .5,5.5,1 1,0,-.3 0,10,2.7 -1.5,1.5,.5 2.5 0,0 3,1,-1 0,7,-1 0,5,0 float('nan') 0,float('inf')".split(),
-)
+@pytest.mark.parametrize("ends", RANGES.split())
 def test_ranges_of_numbers_that_are_not_whole(ends, dtype):
     def found(t):
         try:
