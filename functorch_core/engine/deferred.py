@@ -474,13 +474,12 @@ def _taints(recording: Recording, live: Sequence[int], doubtful: Sequence[int], 
 # ---- hearing of failures -------------------------------------------------------------------------
 
 
-def raise_pending(flushed: Any, data: Any) -> None:
-    """Raise if a check of this thread, computed but not looked at yet, has failed. Reading what the host has does not
-    wait for the program that was handed over last, but where it was `flushed` together with checks."""
+def raise_pending(wait: bool) -> None:
+    """Raise if a check of this thread, computed but not looked at yet, has failed. Not to `wait` is for reading what
+    the host has, and no check was computed with: those of the program that was handed over last are left out."""
     chain = _open_chain()
     if chain is not None:
-        with_checks = flushed.__class__ is Recording and flushed.states
-        chain.verify_computed(wait=data.__class__ is not np.ndarray or bool(with_checks))
+        chain.verify_computed(wait)
 
 
 def _look_at_old(recording: Recording) -> None:

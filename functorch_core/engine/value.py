@@ -350,9 +350,8 @@ def has_data(value: Value) -> bool:
 checks_pending: Collection[Any] = ()  # set by deferred: checks that somebody must hear of
 
 
-def raise_pending(flushed: Any, data: Any) -> None:
-    """Replaced by deferred: raise what this thread's pending checks found, before `data` is given out. `flushed`: the
-    recording that was computed for it, if it was not there."""
+def raise_pending(wait: bool) -> None:
+    """Replaced by deferred: raise what this thread's pending checks found; to `wait` for the last program, too."""
 
 
 def to_numpy(value: Value) -> np.ndarray:
@@ -363,11 +362,12 @@ def to_numpy(value: Value) -> np.ndarray:
     >>> engine.to_numpy(engine.from_numpy(np.arange(3.)))
     array([0., 1., 2.])
     """
-    recorded = value.recording
+    beside_checks = checks_pending and getattr(value.recording, "states", None)  # before it is flushed
     data = concrete(value)
+    on_host = isinstance(data, np.ndarray)
     if checks_pending:
-        raise_pending(recorded, data)
-    return data if isinstance(data, np.ndarray) else xla.to_numpy(data)
+        raise_pending(wait=not on_host or bool(beside_checks))
+    return data if on_host else xla.to_numpy(data)
 
 
 def to_buffer(value: Value, device: Device | None = None) -> Any:

@@ -334,6 +334,21 @@ def test_what_is_computed_with_a_check_waits_for_it():
             (y + 1).tolist()
 
 
+@pytest.mark.parametrize("tier", ["reference", "per-op", "fused"])
+def test_who_reads_waits_for_checks_that_were_recorded_beside_it(tier, monkeypatch):
+    waited = []
+    monkeypatch.setattr(deferred.Chain, "verify_computed", lambda chain, wait=True: waited.append(wait))
+    table, x, there = torch.arange(3.0), torch.arange(2.0), torch.tensor([1.0])
+    with engine.forced_tier(tier):
+        table[torch.tensor([2]) + 0]
+        (x + 1).tolist()
+        there.tolist()
+    monkeypatch.undo()
+    engine.flush()
+    deferred._local.chain.verify_computed()
+    assert waited == [True, False]
+
+
 # ---- elsewhere -----------------------------------------------------------------------------------
 
 
