@@ -74,7 +74,7 @@ class _Loops:
         loops: dict[int, Slots] = {}  # where a value is computed
         chosen = set()
         for node in reversed(self.graph.nodes):
-            if not is_fused(node):
+            if not _is_fused(node):
                 continue
             (slot,) = node.outputs
             loops[slot] = self._loops_of(node, loops)
@@ -87,29 +87,25 @@ class _Loops:
         """The same but for loops in loops. What a loop reads is in memory if another operation has made it, or a
         reduction reads it, too; where it is as large as the result, XLA gives that its memory."""
         loops: dict[int, Slots] = {}
-        for node in reversed(self.graph.nodes):
-            if is_fused(node):
-                loops[node.outputs[0]] = self._loops_of(node, loops)
+        for node in filter(_is_fused, reversed(self.graph.nodes)):
+            loops[node.outputs[0]] = self._loops_of(node, loops)
         given = set(self.graph.inputs)
-        inside: dict[
-            int, tuple[int, Slots]
-        ] = {}  # the functions one after the other in a value's loop, and the bytes read
-        for node in self.graph.nodes:
-            if is_fused(node):
-                (slot,) = node.outputs
-                before, read = 0, NONE
-                for operand in set(node.inputs) - given:
-                    if operand not in inside or self._is_kept(loops[operand]):
-                        read |= {self._size(operand)}
-                    else:
-                        before, read = max(before, inside[operand][0]), read | inside[operand][1]
-                is_function = node.primitive.traits.family == "transcendental"
-                inside[slot] = before + is_function * self.graph.avals[slot].size, read
+        inside: dict[int, tuple[int, Slots]] = {}  # functions one after the other in a value's loop, bytes it reads
+        for node in filter(_is_fused, self.graph.nodes):
+            (slot,) = node.outputs
+            before, read = 0, NONE
+            for operand in set(node.inputs) - given:
+                if operand not in inside or self._is_kept(loops[operand]):
+                    read |= {self._size(operand)}
+                else:
+                    before, read = max(before, inside[operand][0]), read | inside[operand][1]
+            is_function = node.primitive.traits.family == "transcendental"
+            inside[slot] = before + is_function * self.graph.avals[slot].size, read
         return sum([n for slot, (n, read) in inside.items() if slot in loops[slot] and self._size(slot) in read])
 
     def _is_kept(self, loops: Slots) -> bool:
         """Whether a value that is computed in these loops is one of a reduction, and of others."""
-        fused = [is_fused(self.makers[slot]) for slot in loops]
+        fused = [_is_fused(self.makers[slot]) for slot in loops]
         return any(fused) and not all(fused)
 
     def _loops_of(self, node: Node, loops: dict[int, Slots]) -> Slots:
@@ -120,7 +116,7 @@ class _Loops:
             return frozenset((slot,))
         found: set[int] = set()
         for user in users:
-            if not is_fused(user) and user.primitive.traits.family != "reduction":
+            if not _is_fused(user) and user.primitive.traits.family != "reduction":
                 return frozenset((slot,))  # it has to be in memory, where XLA reads it then
             found |= loops.get(user.outputs[0], frozenset(user.outputs[:1]))
         return frozenset(sorted(found)[:MOST])
@@ -129,7 +125,7 @@ class _Loops:
         """What is computed again with each value of a fused operation."""
         found: dict[int, Inside] = {}
         for node in self.graph.nodes:
-            if is_fused(node):
+            if _is_fused(node):
                 (slot,) = node.outputs
                 work = 0.0 if _is_view(node) else ARITHMETIC * self._size(slot)
                 read: set[int] = set()
@@ -164,14 +160,14 @@ class _Loops:
         found: set[int] = set()
         for user in self.users.get(slot, ()):
             made = loops.get(user.outputs[0], frozenset(user.outputs[:1]))
-            found.update([s for s in made if not is_fused(user) or 2 * self._size(s) >= self._size(slot)])
+            found.update([s for s in made if not _is_fused(user) or 2 * self._size(s) >= self._size(slot)])
         return found
 
     def _size(self, slot: int) -> int:
         return self.graph.avals[slot].nbytes
 
 
-def is_fused(node: Node) -> bool:
+def _is_fused(node: Node) -> bool:
     """Whether XLA computes an operation inside of the loops that use it."""
     traits = node.primitive.traits
     return len(node.outputs) == 1 and (traits.elementwise or traits.family == "structure") and not node.primitive.effect
