@@ -72,15 +72,21 @@ def logsumexp(x, axes):
     return like(p.add(p.log(total(p.exp(shifted), axes)), top), x)
 
 
+def exponentials(x, axes):
+    """(the maximum, x - it, the exponentials of that, their sum); NaN where a row has NaN or infinity, or -infinity alone."""
+    top = stop_gradient(p.reduce_max_loose(x, axes=axes))
+    shifted = p.sub(x, spread(top, aval_of(x).shape, axes))
+    powers = p.exp(shifted)
+    return top, shifted, powers, total(powers, axes)
+
+
 @functools.cache
 def _normalised_exponential(axes: tuple[int, ...], log: bool) -> Derived:
     """softmax or log_softmax; their derivatives read only the output."""
 
     def fun(x):
         shape = aval_of(x).shape
-        shifted = p.sub(x, spread(stop_gradient(p.reduce_max_loose(x, axes=axes)), shape, axes))
-        powers = p.exp(shifted)
-        sums = total(powers, axes)
+        _, shifted, powers, sums = exponentials(x, axes)
         if log:
             return p.sub(shifted, spread(p.log(sums), shape, axes))
         return p.div(powers, spread(sums, shape, axes))

@@ -9,22 +9,10 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.warn import warn
 from ....kernels.activations import log_sigmoid as log_sigmoid_of
+from ....kernels.reductions import exponentials
 from ....kernels.reductions import softmax as softmax_of
 from ....kernels.subgradients import magnitude
-from ....kernels.values import (
-    Derived,
-    along,
-    aval_of,
-    derived,
-    full_like,
-    iota_along,
-    like,
-    mean,
-    spread,
-    stop_gradient,
-    total,
-    wide,
-)
+from ....kernels.values import Derived, along, aval_of, derived, full_like, iota_along, like, mean, spread, total, wide
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import PLAIN, torch_op
 from ...dispatch.slots import MaybeTensor
@@ -251,18 +239,13 @@ def log_likelihood(axis: int) -> Derived:
     700 x 10000: 1.9, 7.4 ms, like this 0.64, 2.6.
     """
 
-    def powers(x):
-        top = stop_gradient(p.reduce_max_loose(x, axes=(axis,)))
-        exponential = p.exp(p.sub(x, spread(top, aval_of(x).shape, (axis,))))
-        return top, exponential, total(exponential, (axis,))
-
     def fun(x, target):
-        top, _, summed = powers(x)
-        return p.sub(p.sub(picked(axis)(x, target), top), p.log(summed))
+        top, _, _, sums = exponentials(x, (axis,))
+        return p.sub(p.sub(picked(axis)(x, target), top), p.log(sums))
 
     def linear(t, x, target, out):
-        _, exponential, summed = powers(x)
-        return p.sub(_sum_where(t, target, axis), p.div(total(p.mul(exponential, t), (axis,)), summed))
+        _, _, powers, sums = exponentials(x, (axis,))
+        return p.sub(_sum_where(t, target, axis), p.div(total(p.mul(powers, t), (axis,)), sums))
 
     return Derived(fun, linear)
 
@@ -401,14 +384,14 @@ def _cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, ignore_in
     a, b = aval_of(input), aval_of(target)
     x = wide(input)
     axis = 0 if a.ndim == 1 else 1
-    if a.shape == b.shape and a.ndim:
-        log_p = softmax_of(x, (axis,), log=True)
-        loss = _soft_targets(log_p, target, weight, ignore_index, reduction, label_smoothing, axis)
-    elif label_smoothing:
-        log_p = softmax_of(x, (axis,), log=True)
+    with_indices = a.shape != b.shape or not a.ndim
+    if with_indices and not label_smoothing:
+        return like(_nll(x, target, weight, ignore_index, reduction, log_likelihood)[0], input)
+    log_p = softmax_of(x, (axis,), log=True)
+    if with_indices:
         loss = _smoothed(log_p, target, weight, ignore_index, reduction, label_smoothing)
     else:
-        loss = _nll(x, target, weight, ignore_index, reduction, log_likelihood)[0]
+        loss = _soft_targets(log_p, target, weight, ignore_index, reduction, label_smoothing, axis)
     return like(loss, input)
 
 
