@@ -73,7 +73,7 @@ def logsumexp(x, axes):
 
 
 def exponentials(x, axes):
-    """(the maximum, x - it, the exponentials of that, their sum); NaN where a row has NaN or infinity, or -infinity alone."""
+    """(the maximum, x - it, its exponentials, their sum); NaN of rows with NaN or infinity, or -infinity alone."""
     top = stop_gradient(p.reduce_max_loose(x, axes=axes))
     shifted = p.sub(x, spread(top, aval_of(x).shape, axes))
     powers = p.exp(shifted)
