@@ -50,7 +50,7 @@ FAMILIES = frozenset(
 
 def largest(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
     """The elements of the largest operand or result: what most primitives handle."""
-    return max((a.size for a in (*operands, *results)), default=1)
+    return max([a.size for a in (*operands, *results)], default=1)
 
 
 class Way(NamedTuple):
@@ -95,6 +95,8 @@ class Traits:
     again: the parameter with the graph it computes, where only what it keeps for its derivative is its own
     whole: what is quicker than NumPy for all that the graph it holds computes, whole(params), if there is something
     calls_back: it runs the user's code
+
+    sizes: the parameters that are sizes, or places along dimensions: of operands of other sizes they are others
     """
 
     family: str  # one of FAMILIES: where the documentation lists it
@@ -117,6 +119,7 @@ class Traits:
     again: str = ""
     whole: Callable[[Mapping[str, Any]], Way | None] | None = None
     calls_back: bool = False
+    sizes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:

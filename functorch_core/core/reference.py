@@ -348,11 +348,12 @@ class _Builder:
             step.run = functools.partial(in_pieces, step.run, n, step.avals[0])
 
     def _foldable(self, node: Node, outs: list[Aval]) -> bool:
-        known = all(
-            self.place[s] >= self.n_inputs and self.rest[self.place[s] - self.n_inputs] is not None for s in node.inputs
-        )
+        for s in node.inputs:
+            i = self.place[s] - self.n_inputs
+            if i < 0 or self.rest[i] is None:
+                return False
         small = not node.primitive.traits.numpy or all(a.size <= FOLDED for a in outs)
-        return known and small and not (has_effect(node) or subgraphs(node))
+        return small and not (has_effect(node) or subgraphs(node))
 
 
 def _let_go(steps: list[Step], outputs: set[int]) -> None:

@@ -61,7 +61,8 @@ def work_of(graph: Graph, node: Node) -> float:
     traits, avals = node.primitive.traits, graph.avals
     if not traits.numpy:
         return 0.0
-    operands, elements = [avals[s] for s in node.inputs], _estimated(traits.work, graph, node)
+    operands = [avals[s] for s in node.inputs]
+    elements = traits.work(operands, [avals[s] for s in node.outputs], node.params)
     if traits.of_complex and operands and operands[0].dtype in dt.COMPLEX:
         return elements * traits.of_complex * 1e-3
     plain = traits.elementwise or traits.family == "reduction"
@@ -93,15 +94,20 @@ def _turned(graph: Graph, node: Node) -> float:
 
 def _reading_across(graph: Graph) -> float:
     """Microseconds that NumPy takes because what it reads, or copies as a result, lies across: BLAS does not mind."""
-    across, found = dict[int, float](), 0.0
+    avals, across, found = graph.avals, dict[int, float](), 0.0
     for node in graph.nodes:
         traits = node.primitive.traits
         if not traits.numpy:
-            times = max(_turned(graph, node), *[across.get(s, 0.0) for s in node.inputs], 0.0)
-            across.update({s: times for s in node.outputs if times and graph.avals[s].size > SMALL})
-        elif traits.family != "dot":
-            found += sum([across[s] * graph.avals[s].size for s in across.keys() & set(node.inputs)])
-    return ACROSS * (found + sum([across[s] * graph.avals[s].size for s in across.keys() & set(graph.outputs)]))
+            times = _turned(graph, node)
+            if across:
+                times = max(times, *[across.get(s, 0.0) for s in node.inputs])
+            if times:
+                across.update({s: times for s in node.outputs if avals[s].size > SMALL})
+        elif across and traits.family != "dot":
+            found += sum([across[s] * avals[s].size for s in across.keys() & set(node.inputs)])
+    if not across:
+        return 0.0
+    return ACROSS * (found + sum([across[s] * avals[s].size for s in across.keys() & set(graph.outputs)]))
 
 
 def _compilation(graph: Graph, node: Node) -> float:
@@ -113,7 +119,7 @@ def of_graph(graph: Graph) -> Cost:
     """The estimate of a graph; nodes of graphs inside it count, too."""
     reference = _reading_across(graph)
     fused, compile_ = 0.2 * reference, 0.0
-    if any(a.ndim > NUMPY_DIMS for a in graph.avals):
+    if any([a.ndim > NUMPY_DIMS for a in graph.avals]):
         reference = math.inf
     nodes = 0
     for node in graph.nodes:
@@ -122,12 +128,16 @@ def of_graph(graph: Graph) -> Cost:
             reference, fused = reference + NUMPY_CALL + way.time, fused + way.time
             compile_, nodes = compile_ + CALL, nodes + 1
             continue
-        inner = [of_graph(g) for g in subgraphs(node)]
         traits, work = node.primitive.traits, work_of(graph, node)
+        reference += NUMPY_CALL if traits.numpy else NUMPY_VIEW
+        reference += way.time if way else work
+        fused += 0.3 * KERNEL + _estimated(traits.compiled, graph, node) * work
+        compile_ += _compilation(graph, node)
+        nodes += 1
         repeat = node.params.get("length", traits.repeats)
-        call = NUMPY_CALL if traits.numpy else NUMPY_VIEW
-        reference += call + (way.time if way else work + repeat * sum(c.reference for c in inner))
-        fused += 0.3 * KERNEL + _estimated(traits.compiled, graph, node) * work + repeat * sum(c.fused for c in inner)
-        compile_ += _compilation(graph, node) + sum(c.compile for c in inner)
-        nodes += 1 + sum(c.nodes for c in inner)
+        for inner in map(of_graph, subgraphs(node)):
+            reference += 0.0 if way else repeat * inner.reference
+            fused += repeat * inner.fused
+            compile_ += inner.compile
+            nodes += inner.nodes
     return Cost(reference, fused, compile_, nodes)

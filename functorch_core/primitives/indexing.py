@@ -300,7 +300,9 @@ ROW = 16  # elements that are read as one
 
 gather_p = Primitive(
     "gather",
-    traits=Traits(family="index", numpy=1.4, work=_read, compiled=_compiled, conjugates=True, carries=True),
+    traits=Traits(
+        family="index", numpy=1.4, work=_read, compiled=_compiled, conjugates=True, carries=True, sizes=("slice_sizes",)
+    ),
     shape=_gather_shape,
     reference=_gather_reference,
     lower=_gather_lower,

@@ -180,7 +180,7 @@ def _random_bits_lower(ctx: LowerContext, key: Operand, *, shape: Ints, bits: in
 
 random_bits_p = Primitive(
     "random_bits",
-    traits=RANDOM,
+    traits=RANDOM.but(sizes=("shape",)),
     shape=_random_bits_shape,
     reference=_random_bits_reference,
     lower=_random_bits_lower,
@@ -348,7 +348,7 @@ def _concatenated(ctx: LowerContext, terms: Sequence[Numeric], shape: Ints) -> O
 
 philox_bits_p = Primitive(
     "philox_bits",
-    traits=RANDOM,
+    traits=RANDOM.but(sizes=("shape",)),
     multiple=True,
     shape=_philox_shape,
     reference=_philox_reference,

@@ -101,7 +101,7 @@ def _slice_reference(x: np.ndarray, **params: Any) -> np.ndarray:
 
 slice_p = Primitive(
     "slice",
-    traits=VIEW,
+    traits=VIEW.but(sizes=("start", "limit")),
     shape=_slice_shape,
     reference=_slice_reference,
     lower=_slice_lower,
@@ -212,7 +212,7 @@ def _pad_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, low: Ints, high
 
 pad_p = Primitive(
     "pad",
-    traits=MOVING.but(moves=builtins.slice(0, 2)),
+    traits=MOVING.but(moves=builtins.slice(0, 2), sizes=("low", "high")),
     shape=_pad_shape,
     reference=_pad_reference,
     lower=_pad_lower,
@@ -463,7 +463,7 @@ def _dynamic_slice_reference(x: np.ndarray, *starts: Any, sizes: Any) -> np.ndar
 
 dynamic_slice_p = Primitive(
     "dynamic_slice",
-    traits=VIEW,
+    traits=VIEW.but(sizes=("sizes",)),
     shape=_dynamic_slice_shape,
     reference=_dynamic_slice_reference,
     lower=_dynamic_slice_lower,

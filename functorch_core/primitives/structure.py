@@ -102,7 +102,7 @@ def _broadcast_in_dim_batch(
 
 broadcast_in_dim_p = Primitive(
     "broadcast_in_dim",
-    traits=VIEW.but(free=True),
+    traits=VIEW.but(free=True, sizes=("shape",)),
     shape=_broadcast_in_dim_shape,
     reference=_broadcast_in_dim_reference,
     lower=_broadcast_in_dim_lower,
@@ -152,7 +152,7 @@ def _reshape_batch(axis: Axis, args: list[Value], batch_dims: list[int], *, shap
 
 reshape_p = Primitive(
     "reshape",
-    traits=VIEW,
+    traits=VIEW.but(sizes=("shape",)),
     shape=_reshape_shape,
     reference=specialised(_reshape_at)(lambda x, *, shape: np.reshape(x, shape)),
     lower=lambda ctx, x, *, shape: ctx.op("stablehlo.reshape", x, out=aval(shape, x.aval.dtype)),
@@ -257,7 +257,7 @@ def _iota_lower(ctx: LowerContext, *, shape: Ints, dtype: np.dtype, dimension: i
 
 iota_p = Primitive(
     "iota",
-    traits=Traits(family="structure", free=True),
+    traits=Traits(family="structure", free=True, sizes=("shape",)),
     shape=_iota_shape,
     reference=_iota_reference,
     lower=_iota_lower,

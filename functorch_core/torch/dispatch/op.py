@@ -25,6 +25,7 @@ from ...engine.units import SCALAR_AVALS
 from ...names import pickles_name_torch
 from ...ops.op import strong
 from ...ops.signature import fits, freeze, is_packed
+from ...transforms.sizes import made_at
 from ..tape.apply import GraphOp, apply, node_class_of
 from ..tape.meta import refusal
 from ..tape.node_names import Call, rename
@@ -271,7 +272,7 @@ class TorchOp(LookedUp):
         except TypeError:
             raise TypeError(f"{self.name}(): an argument is not hashable and cannot be static: {key}") from None
         if op is None:
-            op = self._trace(bound, n_given)
+            op = self._trace(bound, key, n_given)
             remember(self.ops, key, op)
             if len(bound) > 1 and len(operands) < 3 and not op.multiple:
                 self._remember(bound, op, len(operands))
@@ -300,7 +301,7 @@ class TorchOp(LookedUp):
         cls = self.forms.get("returns")
         return tuple(result) if cls is None or cls is tuple else (result if cls is list else cls(*result))
 
-    def _trace(self, bound: list, n_given: int = 0) -> GraphOp:
+    def _trace(self, bound: list, key: tuple | None = None, n_given: int = 0) -> GraphOp:
         for i, (name, slot, value) in enumerate(zip(self.names, self.slots, bound)):
             if value is None and slot is OPERAND and name in ("input", "other"):
                 raise NoOperand(slot, type(None)).explained(self, i, n_given)
@@ -310,7 +311,8 @@ class TorchOp(LookedUp):
             args = [_static(v) if slot is None else slot.placeholder(builder, v) for slot, v in zip(self.slots, bound)]
             return self.fun(*args[:n], **dict(zip(self.names[n:], args[n:])))
 
-        graph, multiple = traced(self.name, body)
+        trace = lambda: traced(self.name, body)  # noqa: E731
+        graph, multiple = trace() if key is None else made_at((self, *key), trace)
         call = Call(self, bound)
         op = GraphOp(graph, self.name, multiple, node_class_of(call.node))
         op.call = call

@@ -13,6 +13,7 @@ import functools
 import itertools
 import weakref
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ...core import dtypes as dt
 from ...core.graph import Graph, cse, dce, forget, memoised, used_inputs
@@ -22,6 +23,7 @@ from ...engine import Unit
 from ...primitives import conj, zeros
 from ...transforms.jvp import copy_node, jvp
 from ...transforms.linearize import linearize
+from ...transforms.sizes import resized
 from ...transforms.transpose import vjp
 from ..tensors.types import Size, of_numpy
 from .conjugation import Conjugated
@@ -60,43 +62,28 @@ class Taped:
     )
 
     def __init__(self, graph: Graph, mask: tuple[bool, ...], name: str, multiple: bool):
-        v = vjp(graph, mask)
         self.graph, self.mask, self.n_out = graph, mask, len(graph.outputs)
-        self.out_mask = v.out_mask
         self.all_in = all(mask)
-        kept, full = _recomputing(graph, v)
-        n_in = len(graph.inputs)
-        used = used_inputs(full)
-        self.saved_inputs = self.checked = tuple(i for i in range(n_in) if used[i])
-        self.saved_outputs = tuple(i for i in range(self.n_out) if used[n_in + i])
-        self.n_kept = len(kept)
-        if kept:
-            forward = Graph(
-                graph.name, v.forward.inputs, v.forward.nodes, v.forward.outputs[: self.n_out] + kept, v.forward.avals
-            )
-            self.saved_inputs = tuple(range(n_in))  # for higher orders
-        else:
-            forward = graph
-        self.forward = Unit(cse(dce(forward)), name, multiple or bool(kept))
-        self._backward = _select(
-            full,
-            [*self.saved_inputs, *(n_in + i for i in self.saved_outputs), *range(n_in + self.n_out, len(full.inputs))],
-        )
-        forget(graph, vjp, linearize, jvp)  # half of what a new size of an op would keep
+        derived = resized(graph, mask, lambda: _derived(graph, mask))
+        self.out_mask, self.n_kept, self._backward = derived.out_mask, derived.n_kept, derived.backward
+        self.saved_inputs, self.checked = derived.saved_inputs, derived.checked
+        self.saved_outputs = derived.saved_outputs
+        self.forward = Unit(derived.forward, name, multiple or bool(self.n_kept))
         self._units: dict[tuple, tuple[Graph, Unit]] = {}
         self._routes: dict[tuple, tuple | None] = {}
         self._reached: dict[tuple, tuple[bool, ...]] = {}
         self.ops: dict = {}  # what `_apply` and `_levels` derive from this, as ops
-        plain = self.all_in and self.out_mask == (True,) and not (kept or self.saved_inputs or self.saved_outputs)
+        plain = (
+            self.all_in and self.out_mask == (True,) and not (self.n_kept or self.saved_inputs or self.saved_outputs)
+        )
         self.through = len(mask) if plain and self.route((True,)) is not None else 0
 
     def backward(self, given: tuple[bool, ...]) -> tuple[Graph, Unit]:
         """The backward graph, and its unit, where these outputs have a cotangent."""
         found = self._units.get(given)
         if found is None:
-            graph = _with_zeros(self._backward, given)
-            name = f"{self.forward.name}_backward"
-            found = self._units[given] = graph, Unit(cse(dce(graph)), name, True)
+            graph = self._backward if all(given) else cse(dce(_with_zeros(self._backward, given)))
+            found = self._units[given] = graph, Unit(graph, f"{self.forward.name}_backward", True)
         return found
 
     def units(self) -> list[Unit]:
@@ -129,6 +116,36 @@ class Taped:
     def second_order(self) -> Graph:
         """inputs, cotangents -> gradients, everything in between computed again."""
         return second_order(self.graph, self.mask)
+
+
+class Derived(NamedTuple):
+    """How a graph is differentiated: see `Taped`."""
+
+    forward: Graph
+    backward: Graph
+    out_mask: tuple[bool, ...]
+    n_kept: int
+    saved_inputs: tuple[int, ...]
+    checked: tuple[int, ...]
+    saved_outputs: tuple[int, ...]
+
+
+def _derived(graph: Graph, mask: tuple[bool, ...]) -> Derived:
+    v = vjp(graph, mask)
+    kept, full = _recomputing(graph, v)
+    n_in, n_out = len(graph.inputs), len(graph.outputs)
+    used = used_inputs(full)
+    saved_inputs = checked = tuple(i for i in range(n_in) if used[i])
+    saved_outputs = tuple(i for i in range(n_out) if used[n_in + i])
+    forward = graph
+    if kept:
+        outputs = v.forward.outputs[:n_out] + kept
+        forward = Graph(graph.name, v.forward.inputs, v.forward.nodes, outputs, v.forward.avals)
+        saved_inputs = tuple(range(n_in))  # for higher orders
+    given = [*saved_inputs, *(n_in + i for i in saved_outputs), *range(n_in + n_out, len(full.inputs))]
+    forget(graph, vjp, linearize, jvp)  # half of what a new size of an op would keep
+    backward = cse(_select(full, given))
+    return Derived(cse(dce(forward)), backward, v.out_mask, len(kept), saved_inputs, checked, saved_outputs)
 
 
 def reached(graph: Graph, inputs: Sequence[int]) -> tuple[bool, ...]:

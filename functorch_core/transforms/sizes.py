@@ -1,0 +1,421 @@
+"""Graphs that differ in sizes alone: what was derived of some of them is had for others without deriving it.
+
+A loop over batches of many lengths calls the same ops at ever new sizes. To trace each and to differentiate its graph
+takes longer than NumPy takes to compute it. So what came of calls, and of graphs, of one form is compared: where every
+size and place in it is a linear function of one size, as three of them agree, the next is written down from these.
+
+    graphs             reshape to (4, 17, 8)      reshape to (4, 22, 8)      reshape to (4, n, 8)
+    their derivative   reshape to (68, 8)         reshape to (88, 8)         reshape to (4 n, 8)
+
+A form is all of a graph, or of what a call was given, but sizes (which of a node's parameters are sizes, its primitive
+declares: `Traits.sizes`). What was compared from `low` to `high` holds from `low` to `high + (high - low)`, in steps
+that divide all differences, so that what depends on a remainder is not taken for the rule. It does not hold for a size
+that is equal to another one, or is 0 or 1, where those that were compared were not, nor where a size would be a
+fraction. Whoever comes later and was not served is compared, too; if it differs, nothing is served any more.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.aval import Aval, aval
+from ..core.graph import Graph, Literal, Node
+
+MOST = 512  # forms that are kept
+MEMBERS = 32  # graphs of a form that are compared with the next one
+LINES = 16  # ways in which the sizes of a form change
+COMPARED = 3  # results that have to agree
+LARGEST = 1 << 23  # numbers up to here are taken for sizes: float32 has all of them
+
+Made = TypeVar("Made")
+
+
+def resized(graph: Graph, what: Hashable, derive: Callable[[], Made]) -> Made:
+    """derive(), a tuple of graphs and static values that follows from the graph and `what`; or the same, of what
+    was derived for other sizes."""
+    if "sizes" not in graph.memo:
+        kind = graph.name, len(graph.nodes), tuple([(a.dtype, a.ndim) for a in graph.in_avals])
+        graph.memo["sizes"] = _member(graph) if _seen(kind) else None
+    member: Member | None = graph.memo["sizes"]
+    return derive() if member is None else member.made(what, derive)
+
+
+def made_at(key: tuple[Any, ...], make: Callable[[], Made]) -> Made:
+    """make(), a tuple of graphs and static values that follows from the key, in which there are avals; or the same, of
+    what was made for other sizes."""
+    try:
+        member = _member(key) if _seen(described(key, [])) else None
+    except TypeError:
+        member = None
+    return make() if member is None else member.made("", make)
+
+
+# ---- numbers that are functions of one size ----------------------------------------------------------
+
+
+class Linear(NamedTuple):
+    """(slope n + offset) / divisor."""
+
+    slope: int
+    offset: int
+    divisor: int
+
+    @classmethod
+    def through(cls, n: int, at_n: int, m: int, at_m: int) -> Linear:
+        """The function of these values at n and m."""
+        slope, divisor = at_m - at_n, m - n
+        common = math.gcd(slope, divisor) * (1 if divisor > 0 else -1)
+        slope, divisor = slope // common, divisor // common
+        return cls(slope, at_n * divisor - slope * n, divisor)
+
+
+def _values(functions: Sequence[Linear], n: int) -> list[int] | None:
+    """Of functions at n; None if one of them is no whole number there."""
+    found = []
+    for slope, offset, divisor in functions:
+        value, rest = divmod(slope * n + offset, divisor)
+        if rest:
+            return None
+        found.append(value)
+    return found
+
+
+def _fitted(places: Sequence[int], columns: Sequence[Sequence[int]]) -> tuple[list[Linear], list[int]] | None:
+    """The functions that have the values columns[i] at places[i], each once, and which of them each number is;
+    None if they are no linear functions."""
+    (n, at_n), (m, at_m), *others = zip(places, columns)
+    functions: dict[Linear, int] = {}
+    which = []
+    for i, (a, b) in enumerate(zip(at_n, at_m)):
+        found = Linear(0, a, 1) if a == b else Linear.through(n, a, m, b)
+        if any([found.slope * k + found.offset != found.divisor * at_k[i] for k, at_k in others]):
+            return None
+        which.append(functions.setdefault(found, len(functions)))
+    return list(functions), which
+
+
+# ---- forms ---------------------------------------------------------------------------------------
+
+
+def described(x: Any, sizes: list[int]) -> Hashable:
+    """All of a graph, or of a tuple of graphs and static values, but sizes, which are added to a list."""
+    cls = x.__class__
+    if cls is Graph:
+        kinds = []
+        for a in x.avals:
+            sizes += a.shape
+            kinds.append((a.dtype, a.ndim))
+        nodes = [(node.primitive, node.inputs, node.outputs, *_parameters(node, sizes)) for node in x.nodes]
+        return cls, x.name, x.inputs, x.outputs, tuple(kinds), tuple(nodes)
+    if isinstance(x, tuple):
+        return cls, tuple([described(y, sizes) for y in x])
+    if cls is Aval:
+        sizes += x.shape
+        return cls, x.dtype, x.ndim
+    if cls is Literal:
+        form, size = _counted(x)
+        if form:
+            sizes.append(size)
+            return form, x.aval.dtype
+    return cls, repr(x) if cls is float else x  # 0.0 == -0.0
+
+
+def _parameters(node: Node, sizes: list[int]) -> Iterator[Hashable]:
+    """The parameters of a node, but for sizes."""
+    declared = node.primitive.traits.sizes
+    for name, value in node.params.items():
+        if name not in declared:
+            yield name, described(value, sizes)
+        elif value.__class__ is tuple:
+            sizes += value
+            yield name, len(value)
+        else:
+            sizes.append(value)
+            yield name
+
+
+def _counted(x: Literal) -> tuple[str, int]:
+    """What a number is of a size of 2 or more, and that: "n", or "1/n" as in a mean; "" if it is neither."""
+    if x.aval.ndim or not isinstance(x.value, (np.ndarray, np.generic)) or x.aval.dtype in dt.COMPLEX:
+        return "", 0
+    value = float(x.value)
+    if 2 <= value <= LARGEST and value == round(value):
+        return "n", round(value)
+    n = round(1 / value) if 1 / LARGEST <= value <= 0.5 else 0
+    return ("1/n", n) if n and _literal("1/n", n, x.aval.dtype) == x else ("", 0)
+
+
+def _literal(form: str, n: int, dtype: np.dtype) -> Literal:
+    return Literal(np.asarray(1 / n if form == "1/n" else n).astype(dtype))
+
+
+class Line:
+    """Graphs of one form all of whose sizes are linear functions of one, and what was derived of them."""
+
+    def __init__(self, functions: list[Linear], which: list[int], column: int) -> None:
+        self.functions, self.which, self.column = functions, which, column
+        self.derived: dict[Hashable, Derived] = {}
+
+    @classmethod
+    def through(cls, sizes: list[list[int]], column: int) -> Line | None:
+        """The line that all of these are on, if there is one."""
+        places = [s[column] for s in sizes]
+        found = _fitted(places, sizes) if len(set(places)) == len(places) else None
+        line = None if found is None else cls(*found, column)
+        return line if line is not None and None not in map(line.place, sizes) else None
+
+    def place(self, sizes: list[int]) -> int | None:
+        """The size that all of these follow from; None if they do not, or some are equal by accident."""
+        n = sizes[self.column]
+        values = _values(self.functions, n)
+        if values is None or len(set(values)) < len(values):
+            return None
+        if any([value < 2 for (slope, *_), value in zip(self.functions, values) if slope]):
+            return None
+        return n if [values[i] for i in self.which] == sizes else None
+
+
+class Derived:
+    """What was derived of the graphs of a line: examples, and from COMPARED of them on what it is for others."""
+
+    def __init__(self) -> None:
+        self.examples: tuple[tuple[int, Any], ...] = ()
+        self.template: Template | None = None
+        self.low = self.high = self.step = 0  # the sizes that were compared, and what their distances are multiples of
+        self.differs = False  # there is none
+
+    def at(self, n: int) -> Any:
+        """It for a size, None where that is not known."""
+        if self.template is None or not self.low <= n <= 2 * self.high - self.low or (n - self.low) % self.step:
+            return None
+        return self.template.at(n)
+
+    def learn(self, n: int, made: Any) -> None:
+        """It is this for the size n."""
+        if self.differs:
+            return
+        if self.template is not None:
+            self.step = math.gcd(self.step, n - self.low)
+            self.low, self.high = min(self.low, n), max(self.high, n)
+            if _same(self.template.at(n), made):
+                return
+            self.template, self.differs = None, True
+        elif all([n != known for known, _ in self.examples]):
+            self.examples += ((n, made),)
+            if len(self.examples) == COMPARED:
+                self._compare()
+
+    def _compare(self) -> None:
+        columns: list[list[int]] = [[] for _ in self.examples]
+        forms = [described(made, sizes) for (_, made), sizes in zip(self.examples, columns)]
+        places = [n for n, _ in self.examples]
+        found = _fitted(places, columns) if forms.count(forms[0]) == len(forms) else None
+        self.differs = found is None
+        if found is not None:
+            self.template = Template(self.examples[0][1], *found)
+            self.low, self.high = min(places), max(places)
+            self.step = math.gcd(*[n - self.low for n in places])
+        self.examples = ()
+
+
+def _same(one: Any, other: Any) -> bool:
+    sizes: list[int] = []
+    others: list[int] = []
+    return described(one, sizes) == described(other, others) and sizes == others
+
+
+class Member:
+    """A graph among those of its form: its sizes, and what was derived of it."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        self.sizes = sizes
+        self.line: Line | None = None
+        self.place: int | None = None
+        self.known: dict[Hashable, Any] = {}
+
+    def made(self, what: Hashable, make: Callable[[], Made]) -> Made:
+        """make(), or what others say that it is."""
+        if self.line is None:
+            if what not in self.known:
+                self.known[what] = make()
+            return self.known[what]
+        derived = self.line.derived.setdefault(what, Derived())
+        found = derived.at(self.place)  # type: ignore[arg-type]  # it is on the line
+        if found is None:
+            found = make()
+            derived.learn(self.place, found)  # type: ignore[arg-type]
+        return found
+
+
+class Form:
+    """Graphs of one form: the lines that their sizes are on, and some that are on none."""
+
+    def __init__(self) -> None:
+        self.lines: tuple[Line, ...] = ()
+        self.members: tuple[Member, ...] = ()
+
+    def member(self, sizes: list[int]) -> Member:
+        """The one of these sizes."""
+        for known in self.members:
+            if known.sizes == sizes:
+                return known
+        new = Member(sizes)
+        if not any([self._put(new, line) for line in self.lines]):
+            self.members = (*self.members[1 - MEMBERS :], new)
+            self._find_line(new)
+        return new
+
+    def _put(self, member: Member, line: Line) -> bool:
+        place = line.place(member.sizes)
+        if place is None:
+            return False
+        for what, made in member.known.items():
+            line.derived.setdefault(what, Derived()).learn(place, made)
+        member.line, member.place, member.known = line, place, {}
+        return True
+
+    def _find_line(self, new: Member) -> None:
+        """A line through the new member and two others, if there is one; all that are on it are put there."""
+        varying: dict[tuple[bool, ...], list[Member]] = {}
+        for one in self.members[:-1]:
+            columns = tuple(map(operator.ne, one.sizes, new.sizes))
+            for other in varying.setdefault(columns, []):
+                line = Line.through([new.sizes, one.sizes, other.sizes], columns.index(True))
+                if line is not None:
+                    self.lines = (*self.lines[1 - LINES :], line)
+                    self.members = tuple([m for m in self.members if not self._put(m, line)])
+                    return
+            varying[columns].append(one)
+
+
+_forms: dict[Hashable, Form] = {}
+_kinds: set[Hashable] = set()  # of graphs that were seen
+
+
+def _seen(kind: Hashable) -> bool:
+    """Whether it is not the first of its kind: of what comes at one size only, hardly anything is kept."""
+    if len(_forms) > MOST or len(_kinds) > 16 * MOST:
+        _forms.clear()
+        _kinds.clear()
+    known = kind in _kinds
+    _kinds.add(kind)
+    return known
+
+
+def _member(x: Any) -> Member | None:
+    """A graph or a key among those of its form; None if it holds what cannot be hashed."""
+    sizes: list[int] = []
+    try:
+        return _forms.setdefault(described(x, sizes), Form()).member(sizes)
+    except TypeError:
+        return None
+
+
+# ---- templates -----------------------------------------------------------------------------------
+
+
+class Template:
+    """A tuple of graphs and static values, whose sizes are functions of one."""
+
+    def __init__(self, example: Any, functions: list[Linear], which: list[int]) -> None:
+        self.functions = functions
+        constant = [not slope for slope, *_ in functions]
+        self.example = _varying(example, _Numbers(iter(which), constant))
+
+    def at(self, n: int) -> Any:
+        """It at a size; None where one of the numbers would be a fraction."""
+        values = _values(self.functions, n)
+        return None if values is None else _at(self.example, values)
+
+
+class _Numbers(NamedTuple):
+    """Which functions the sizes in something are, in the order of `described`."""
+
+    which: Iterator[int]
+    constant: list[bool]
+
+    def take(self, n: int) -> tuple[int, ...] | None:
+        """The next n of them; None if these are the same for all sizes."""
+        taken = tuple([next(self.which) for _ in range(n)])
+        return None if all([self.constant[i] for i in taken]) else taken
+
+
+class Varying(NamedTuple):
+    """What is something else for other sizes: made of the values of the functions."""
+
+    build: Callable[[list[int]], Any]
+
+
+def _at(x: Any, values: list[int]) -> Any:
+    return x.build(values) if x.__class__ is Varying else x
+
+
+def _varying(x: Any, numbers: _Numbers) -> Any:
+    """Something that `described` looked at: itself if it is the same for all sizes, else Varying."""
+    if x.__class__ is Graph:
+        return _varying_graph(x, numbers)
+    if x.__class__ is Literal:
+        return _varying_literal(x, numbers)
+    if not isinstance(x, tuple):
+        return x
+    parts = [_varying(y, numbers) for y in x]
+    if not any([part.__class__ is Varying for part in parts]):
+        return x
+    make = getattr(x, "_make", tuple)
+    return Varying(lambda values: make([_at(part, values) for part in parts]))
+
+
+def _varying_literal(x: Literal, numbers: _Numbers) -> Any:
+    form, _ = _counted(x)
+    which = numbers.take(1) if form else None
+    return x if which is None else Varying(lambda values: _literal(form, values[which[0]], x.aval.dtype))
+
+
+def _varying_graph(graph: Graph, numbers: _Numbers) -> Any:
+    kinds: dict[Any, int] = {}  # avals, and dtypes with the functions that sizes are
+    slots = []
+    for a in graph.avals:
+        which = numbers.take(a.ndim)
+        slots.append(kinds.setdefault(a if which is None else (which, a.dtype), len(kinds)))
+    nodes = [_varying_node(node, numbers) for node in graph.nodes]
+    if not any([x.__class__ is Varying for x in nodes]) and all([k.__class__ is Aval for k in kinds]):
+        return graph
+
+    def build(values: list[int]) -> Graph:
+        avals = [k if k.__class__ is Aval else aval(tuple([values[i] for i in k[0]]), k[1]) for k in kinds]
+        made = [x.build(values) if x.__class__ is Varying else x for x in nodes]
+        return Graph(graph.name, graph.inputs, made, graph.outputs, [avals[i] for i in slots])
+
+    return Varying(build)
+
+
+def _varying_node(node: Node, numbers: _Numbers) -> Any:
+    declared, varying = node.primitive.traits.sizes, {}
+    for name, value in node.params.items():
+        plan = _varying(value, numbers) if name not in declared else _varying_sizes(value, numbers)
+        if plan.__class__ is Varying:
+            varying[name] = plan
+    if not varying:
+        return node
+
+    def build(values: list[int]) -> Node:
+        params = {**node.params, **{name: plan.build(values) for name, plan in varying.items()}}
+        return Node(node.primitive, node.inputs, node.outputs, params, node.source)
+
+    return Varying(build)
+
+
+def _varying_sizes(value: Any, numbers: _Numbers) -> Any:
+    several = value.__class__ is tuple
+    which = numbers.take(len(value) if several else 1)
+    if which is None:
+        return value
+    if several:
+        return Varying(lambda values: tuple([values[i] for i in which]))
+    return Varying(lambda values: values[which[0]])

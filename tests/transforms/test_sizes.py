@@ -1,0 +1,240 @@
+"""What was derived of graphs at some sizes, for others: the same as if it were derived again."""
+
+import numpy as np
+import pytest
+
+import functorch_core as fc
+import functorch_core.torch as torch
+from functorch_core import primitives as p
+from functorch_core.core.aval import aval
+from functorch_core.core.dtypes import float32
+from functorch_core.core.trace import trace_closed
+from functorch_core.torch.dispatch import op as ops
+from functorch_core.torch.tape import node as tape
+from functorch_core.transforms import sizes
+
+F = torch.nn.functional
+
+
+@pytest.fixture(autouse=True)
+def nothing_known(monkeypatch):
+    monkeypatch.setattr(sizes, "_forms", {})
+    monkeypatch.setattr(sizes, "_kinds", set())
+
+
+class Derivation:
+    """Of a graph of its size, another one: counts how often it was asked for."""
+
+    def __init__(self, of):
+        self.of, self.calls = of, 0
+
+    def at(self, n, m=8):
+        graph = trace_closed(lambda x: [self.of(x)], [aval((4, n, m), float32)], "g")
+
+        def derive():
+            self.calls += 1
+            return graph, "static"
+
+        before = self.calls
+        made = sizes.resized(graph, "what", derive)
+        assert sizes._same(made, (graph, "static"))
+        return self.calls == before  # whether it was served
+
+
+def flat(x):
+    return p.reshape(x, shape=(4 * x.aval.shape[1], x.aval.shape[2]))
+
+
+def known(of, *lengths):
+    derivation = Derivation(of)
+    assert not any([derivation.at(n) for n in (5, *lengths)])  # the first of a kind is not looked at
+    return derivation
+
+
+def test_is_served_after_three_that_agree():
+    derivation = known(flat, 10, 17, 21)
+    assert all([derivation.at(n) for n in (10, 11, 12, 19, 21, 22, 32)])
+
+
+def test_is_not_served_beyond_twice_the_range_which_grows():
+    derivation = known(flat, 10, 17, 21)
+    assert not derivation.at(33) and not derivation.at(9)
+    assert derivation.at(57) and not derivation.at(58)
+
+
+def test_what_depends_on_a_remainder_is_not_taken_for_the_rule():
+    derivation = known(flat, 10, 20, 30)
+    assert derivation.at(40) and not derivation.at(15)
+    assert derivation.at(25) and not derivation.at(12)
+
+
+@pytest.mark.parametrize("n", [8, 4, 1, 0, 2])
+def test_sizes_that_happen_to_be_equal_to_others_are_not_served(n):
+    derivation = known(flat, 3, 17, 21)
+    assert derivation.at(n) == (n not in (8, 4, 1, 0, 2))
+
+
+def test_another_constant_size_is_another_line():
+    derivation = known(flat, 10, 17, 21)
+    assert not derivation.at(11, m=9)
+    assert derivation.at(11)
+
+
+def test_graphs_of_another_form_are_derived():
+    def of(x):
+        n = x.aval.shape[1]
+        return flat(x) if n < 20 else p.neg(flat(x))
+
+    derivation = known(of, 10, 15, 19)
+    assert derivation.at(18) and not derivation.at(21)
+
+
+def test_what_is_no_linear_function_is_not_served():
+    derivation = known(lambda x: p.mul(x, p.full(x.aval.shape, x.aval.shape[1] ** 2, float32)), 10, 17, 21)
+    assert not derivation.at(12)
+
+
+def test_reciprocals_of_sizes_are_served():
+    derivation = known(lambda x: p.mul(x, p.full(x.aval.shape, np.float32(1 / x.aval.shape[1]), float32)), 10, 17, 21)
+    assert derivation.at(12) and derivation.at(19)
+
+
+def test_a_result_that_differs_ends_it():
+    calls = []
+
+    def at(n):
+        graph = trace_closed(lambda x: [flat(x)], [aval((4, n, 8), float32)], "g")
+        other = trace_closed(lambda x: [flat(x) if n < 30 else p.neg(flat(x))], [aval((4, n, 8), float32)], "h")
+        return sizes.resized(graph, "what", lambda: calls.append(n) or (other,))
+
+    for n in (5, 10, 17, 21, 12, 40, 13):
+        at(n)
+    assert calls == [5, 10, 17, 21, 40, 13]
+
+
+def test_what_is_kept_is_bounded(monkeypatch):
+    monkeypatch.setattr(sizes, "MOST", 8)
+    for k in range(100):
+        for n in (5, 6):
+            graph = trace_closed(lambda x: [p.neg(x)], [aval((4, n), float32)], f"g{k}")
+            sizes.resized(graph, "what", lambda: (graph,))
+    assert len(sizes._forms) <= 9 and len(sizes._kinds) <= 16 * 9
+
+
+# ---- ops -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compared(monkeypatch):
+    """Whatever is served is compared with what would have been derived; how often that was."""
+    served = {"made_at": 0, "resized": 0}
+
+    def comparing(name, module):
+        original = getattr(sizes, name)
+
+        def wrapped(*args):
+            *given, derive = args
+            calls = []
+            made = original(*given, lambda: calls.append(1) or derive())
+            if not calls:
+                served[name] += 1
+                assert sizes._same(made, derive()), given
+            return made
+
+        monkeypatch.setattr(module, name, wrapped)
+
+    comparing("made_at", ops)
+    comparing("resized", tape)
+    return served
+
+
+def randn(*shape):
+    return torch.randn(*shape, requires_grad=True)
+
+
+PROGRAMS = {
+    "linear": lambda n: F.linear(randn(3, n, 5), randn(7, 5), randn(7)),
+    "attention": lambda n: F.scaled_dot_product_attention(*[randn(2, 3, n, 4) for _ in range(3)], is_causal=n % 2 > 0),
+    "layer norm": lambda n: F.layer_norm(randn(3, n, 5), (5,), randn(5), randn(5)),
+    "norm over the size": lambda n: F.layer_norm(randn(3, n), (n,)),
+    "softmax": lambda n: torch.softmax(randn(3, n), 1) * torch.log_softmax(randn(3, n), 0),
+    "cross entropy": lambda n: F.cross_entropy(randn(n, 5), torch.randint(5, (n,))),
+    "embedding": lambda n: F.embedding(torch.randint(6, (3, n)), randn(6, 5)),
+    "mean": lambda n: randn(3, n).mean(1) + randn(n, 3).var(0, correction=0),
+    "cat": lambda n: torch.cat([randn(3, n), randn(3, n + 2), randn(3, 4)], 1),
+    "stack": lambda n: torch.stack([randn(3, n), randn(3, n)], 2).flatten(1),
+    "parts": lambda n: randn(3, n)[:, 1:] * randn(3, n)[:, : n - 1],
+    "gather": lambda n: randn(3, n).gather(1, torch.randint(n, (3, 2))),
+    "index": lambda n: randn(n, 4)[torch.randint(n, (5,))],
+    "scatter": lambda n: randn(3, n).scatter_add(1, torch.randint(n, (3, 2)), randn(3, 2)),
+    "pool": lambda n: F.avg_pool1d(randn(2, 3, n), 2) + F.max_pool1d(randn(2, 3, n), 2),
+    "convolution": lambda n: F.conv1d(randn(2, 3, n), randn(4, 3, 3), padding=1),
+    "group norm": lambda n: F.group_norm(randn(2, 4, n), 2, randn(4), randn(4)),
+    "cumsum": lambda n: randn(3, n).cumsum(1),
+    "maximum": lambda n: randn(3, n).max(1).values + randn(3, n).amax(1),
+    "sort": lambda n: randn(3, n).sort(1).values,
+    "product": lambda n: randn(3, n, 4) @ randn(3, 4, n),
+    "einsum": lambda n: torch.einsum("bnd,bmd->bnm", randn(2, n, 5), randn(2, 7, 5)),
+    "pad": lambda n: F.pad(randn(3, n), (2, 1)) + F.pad(randn(1, 3, n), (2, 1), mode="reflect")[0],
+    "where": lambda n: torch.where(randn(3, n) > 0, randn(3, n), randn(n)),
+    "masked fill": lambda n: randn(n, n).masked_fill(torch.ones(n, n).triu(1).bool(), -1e9).softmax(1),
+    "dropout": lambda n: F.dropout(randn(3, n), 0.5),
+    "interpolate": lambda n: F.interpolate(randn(1, 2, n), scale_factor=2.0, mode="linear"),
+    "gru": lambda n: torch.nn.GRU(3, 4, batch_first=True)(randn(2, n, 3))[0],
+    "norms": lambda n: randn(3, n).norm(dim=1) / n + torch.logsumexp(randn(3, n), 1),
+    "fft": lambda n: torch.fft.rfft(randn(3, n)).abs(),
+}  # fmt: skip
+LENGTHS = (31, 23, 40, 36, 9, 28, 33, 12, 64, 48, 57, 7, 35, 5, 4, 3, 2, 1)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_ops_are_traced_and_differentiated_alike(name, compared):
+    for n in LENGTHS:
+        try:
+            PROGRAMS[name](n).sum().backward()
+        except RuntimeError:  # too short for a kernel
+            assert n < 4
+
+
+def test_most_lengths_of_a_program_are_served(compared):
+    for n in LENGTHS[:13]:
+        F.cross_entropy(F.linear(randn(n, 11), randn(13, 11), randn(13)), torch.randint(13, (n,))).backward()
+    assert compared["made_at"] >= 12 and compared["resized"] >= 12
+
+
+def test_sizes_that_do_not_fit_are_refused_as_ever(compared):
+    for n in LENGTHS[:12]:
+        F.linear(randn(n, 6), randn(5, 6)).sum().backward()
+        (randn(n, 5) + randn(n, 5)).sum().backward()
+    for n in (30, 32):
+        with pytest.raises(RuntimeError):
+            F.linear(randn(n, 7), randn(5, 6))
+        with pytest.raises(RuntimeError):
+            randn(n, 5) + randn(n + 1, 5)
+
+
+def test_gradients_of_many_lengths_are_those_of_the_functional_transforms():
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0)
+    given = {k: v.detach() for k, v in layer.named_parameters()}
+
+    def loss(params, x):
+        return torch.func.functional_call(layer, params, (x,)).square().mean()
+
+    for n in (5, 13, 9, 21, 11, 7, 16, 8, 30, 19):
+        x = torch.randn(3, n, 8)
+        layer.zero_grad()
+        layer(x).square().mean().backward()
+        wanted = torch.func.grad(loss)(given, x)
+        for name, parameter in layer.named_parameters():
+            np.testing.assert_allclose(parameter.grad.numpy(), wanted[name].numpy(), rtol=2e-4, atol=2e-6)
+
+
+def test_second_derivatives_of_many_lengths():
+    for n in LENGTHS[:10]:
+        x = torch.linspace(0.1, 1.0, n, requires_grad=True)
+        (first,) = torch.autograd.grad((x.sin() * x.mean()).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad(first.sum(), x)
+        a = fc.asarray(x.detach().numpy())
+        wanted = fc.grad(lambda y: fc.grad(lambda z: (fc.sin(z) * z.mean()).sum())(y).sum())(a)
+        np.testing.assert_allclose(second.numpy(), np.asarray(wanted), rtol=1e-4, atol=1e-6)
