@@ -11,7 +11,8 @@ A form is all of a graph, or of what a call was given, but sizes (which of a nod
 declares: `Traits.sizes`). What was compared from `low` to `high` holds from `low` to `high + (high - low)`, in steps
 that divide all differences, so that what depends on a remainder is not taken for the rule. It does not hold for a size
 that is equal to another one, or is 0 or 1, where those that were compared were not, nor where a size would be a
-fraction. Whoever comes later and was not served is compared, too; if it differs, nothing is served any more.
+fraction; and, beyond `high`, not for large arrays. Whoever comes later and was not served is compared, too; if it
+differs, nothing is served any more.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ MOST = 512  # forms that are kept
 MEMBERS = 32  # graphs of a form that are compared with the next one
 LINES = 16  # ways in which the sizes of a form change
 COMPARED = 3  # results that have to agree
+LARGEST_AHEAD = 1 << 22  # elements of arrays beyond what was compared: of more, ops make pieces, or count by int64
 LARGEST = 1 << 23  # numbers up to here are taken for sizes: float32 has all of them
 
 Made = TypeVar("Made")
@@ -194,7 +196,8 @@ class Derived:
         """It for a size, None where that is not known."""
         if self.template is None or not self.low <= n <= 2 * self.high - self.low or (n - self.low) % self.step:
             return None
-        return self.template.at(n)
+        made = self.template.at(n)
+        return None if n > self.high and _largest(made) > LARGEST_AHEAD else made
 
     def learn(self, n: int, made: Any) -> None:
         """It is this for the size n."""
@@ -222,6 +225,13 @@ class Derived:
             self.low, self.high = min(places), max(places)
             self.step = math.gcd(*[n - self.low for n in places])
         self.examples = ()
+
+
+def _largest(x: Any) -> int:
+    """The elements of the largest value in a graph, or in a tuple of graphs and static values."""
+    if x.__class__ is Graph:
+        return max([a.size for a in x.avals], default=0)
+    return max(map(_largest, x), default=0) if isinstance(x, tuple) else 0
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -62,6 +62,12 @@ def test_is_not_served_beyond_twice_the_range_which_grows():
     assert derivation.at(57) and not derivation.at(58)
 
 
+def test_large_arrays_are_not_served_beyond_what_was_compared():
+    derivation = known(flat, 100_000, 110_001, 130_000)
+    assert derivation.at(130_001) and derivation.at(131_072) and not derivation.at(131_073)
+    assert derivation.at(131_072) and derivation.at(120_000)
+
+
 def test_what_depends_on_a_remainder_is_not_taken_for_the_rule():
     derivation = known(flat, 10, 20, 30)
     assert derivation.at(40) and not derivation.at(15)
