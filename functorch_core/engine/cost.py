@@ -100,7 +100,7 @@ def _reading_across(graph: Graph) -> float:
         if not traits.numpy:
             times = _turned(graph, node)
             if across:
-                times = max(times, *[across.get(s, 0.0) for s in node.inputs])
+                times = max([times, *[across.get(s, 0.0) for s in node.inputs]])
             if times:
                 across.update({s: times for s in node.outputs if avals[s].size > SMALL})
         elif across and traits.family != "dot":
