@@ -14,7 +14,7 @@ from .. import xla
 from ..core import tree
 from ..core.aval import Aval
 from ..core.explain import MISTAKES, as_function, explained, explaining, result_of
-from ..core.graph import Graph, cse, dce
+from ..core.graph import Graph, simplified
 from ..core.lowering import lower
 from ..core.trace import evaluate, open_traces, outside_traces, run, state
 from ..engine import Value, flush, from_buffer, from_numpy, to_buffer, to_numpy
@@ -78,7 +78,7 @@ class Signature:
     def __init__(self, traced, in_tree: tree.PyTreeDef, kinds: Sequence, donate: Sequence[int], name: str):
         self.in_tree = in_tree  # of (positional, keyword) arguments without the static ones
         self.kinds = tuple(kinds)  # of the arguments: avals, or float and int for Python numbers
-        self.graph, self.captures = cse(dce(traced.graph)), traced.captures
+        self.graph, self.captures = simplified(traced.graph), traced.captures
         self.out_tree, self.donate, self.name = traced.out_tree, tuple(donate), name
         self.out_avals = self.graph.out_avals
         self.mesh = meshes_in(self.graph)  # that its constraints name

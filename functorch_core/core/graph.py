@@ -218,7 +218,7 @@ def dce(graph: Graph, keep: Sequence[bool] | None = None) -> Graph:
 
 def has_effect(node: Node) -> bool:
     """Whether a node, or one inside its graphs, must run though nobody uses its result."""
-    return node.primitive.effect or any(map(graph_has_effect, subgraphs(node)))
+    return node.primitive.effect or bool(node.params) and any(map(graph_has_effect, subgraphs(node)))
 
 
 def graph_has_effect(graph: Graph) -> bool:
@@ -250,6 +250,15 @@ def cse(graph: Graph) -> Graph:
         nodes.append(node if same else Node(node.primitive, inputs, node.outputs, node.params, node.source))
     outputs = list(map(replaced.get, graph.outputs, graph.outputs))
     return Graph(graph.name, graph.inputs, nodes, outputs, graph.avals)
+
+
+def simplified(graph: Graph) -> Graph:
+    """Without the nodes that no output needs, and with equal ones merged."""
+    if "simplified" in graph.memo:
+        return graph
+    found = cse(dce(graph))
+    found.memo["simplified"] = True
+    return found
 
 
 def inlined(graph: Graph, inner: Callable[[Node], Graph | None]) -> Graph:

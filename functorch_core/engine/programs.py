@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import xla
 from ..core.aval import Aval, HasAval
-from ..core.graph import Graph, cse, dce
+from ..core.graph import Graph, simplified
 from ..core.reference import Reference
 from ..core.trace import Builder
 from ..primitives import reshape, slice
@@ -576,7 +576,7 @@ def graph_of(
                 [values[c] if c >= 0 else next(scalars[c]) if c <= SCALAR else inputs[-1 - c] for c in codes],
             )
         graph = builder.finish([values[s] for s in live])
-    return cse(dce(graph))
+    return simplified(graph)
 
 
 def _unpack(builder: Builder, kind: type, n: int) -> Sequence[HasAval]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.aval import Aval, aval
-from ..core.graph import Graph, cse, dce, graph_has_effect
+from ..core.graph import Graph, graph_has_effect, simplified
 from ..core.primitive import Primitive
 from ..core.reference import Reference, reference_of, updating
 from ..core.trace import Builder
@@ -173,6 +173,6 @@ def unit_of_graph(graph: Graph, name: str = "", multiple: bool = True) -> Unit:
     """
     found = graph.memo.get("unit")
     if found is None or found.multiple != multiple:
-        clean = cse(dce(graph))
+        clean = simplified(graph)
         found = graph.memo["unit"] = Unit(clean, name or graph.name, multiple)
     return found

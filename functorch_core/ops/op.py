@@ -21,7 +21,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import aval_of
-from ..core.graph import cse, dce
+from ..core.graph import simplified
 from ..core.trace import Builder, Traced, leaked
 from ..core.trace import state as trace_state
 from ..engine import Unit, Value, record
@@ -154,7 +154,7 @@ class Op:
         graph, multiple = trace_body(
             self.name, lambda builder: self.fun(*[self._placeholder(builder, x) for x in args], **static)
         )
-        return Unit(cse(dce(graph)), self.name, multiple)
+        return Unit(simplified(graph), self.name, multiple)
 
     def _placeholder(self, builder: Builder, x):
         cls = x.__class__

@@ -400,7 +400,10 @@ def _varying_graph(graph: Graph, numbers: _Numbers) -> Any:
     def build(values: list[int]) -> Graph:
         avals = [k if k.__class__ is Aval else aval(tuple([values[i] for i in k[0]]), k[1]) for k in kinds]
         made = [x.build(values) if x.__class__ is Varying else x for x in nodes]
-        return Graph(graph.name, graph.inputs, made, graph.outputs, [avals[i] for i in slots])
+        found = Graph(graph.name, graph.inputs, made, graph.outputs, [avals[i] for i in slots])
+        if "simplified" in graph.memo:
+            found.memo["simplified"] = True
+        return found
 
     return Varying(build)
 

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Sequence
 
 from ...core import dtypes as dt
-from ...core.graph import Graph, cse, dce
+from ...core.graph import Graph, simplified
 from ...core.trace import open_traces
 from ...core.types import Function
 from ...engine import Unit, Value, record
@@ -82,7 +82,7 @@ class GraphOp:
     )
 
     def __init__(self, graph: Graph, name: str, multiple: bool, node_class: type | None = None):
-        self.graph, self.name, self.multiple = cse(dce(graph)), name, multiple
+        self.graph, self.name, self.multiple = simplified(graph), name, multiple
         self.unit = Unit(self.graph, name, multiple)
         self.node_class = node_class or node_class_of(name)
         self.ways: dict[tuple, Taped | None] = {}  # mask -> taped(mask)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...core import dtypes as dt
-from ...core.graph import Graph, cse, dce, forget, memoised, used_inputs
+from ...core.graph import Graph, dce, forget, memoised, simplified, used_inputs
 from ...core.graph import Node as GraphNode
 from ...core.trace import Builder
 from ...engine import Unit
@@ -82,7 +82,7 @@ class Taped:
         """The backward graph, and its unit, where these outputs have a cotangent."""
         found = self._units.get(given)
         if found is None:
-            graph = self._backward if all(given) else cse(dce(_with_zeros(self._backward, given)))
+            graph = self._backward if all(given) else simplified(_with_zeros(self._backward, given))
             found = self._units[given] = graph, Unit(graph, f"{self.forward.name}_backward", True)
         return found
 
@@ -144,8 +144,8 @@ def _derived(graph: Graph, mask: tuple[bool, ...]) -> Derived:
         saved_inputs = tuple(range(n_in))  # for higher orders
     given = [*saved_inputs, *(n_in + i for i in saved_outputs), *range(n_in + n_out, len(full.inputs))]
     forget(graph, vjp, linearize, jvp)  # half of what a new size of an op would keep
-    backward = cse(_select(full, given))
-    return Derived(cse(dce(forward)), backward, v.out_mask, len(kept), saved_inputs, checked, saved_outputs)
+    backward = simplified(_select(full, given))
+    return Derived(simplified(forward), backward, v.out_mask, len(kept), saved_inputs, checked, saved_outputs)
 
 
 def reached(graph: Graph, inputs: Sequence[int]) -> tuple[bool, ...]:
@@ -242,7 +242,7 @@ def second_order(graph: Graph, mask: tuple[bool, ...]) -> Graph:
         args = [builder.input(a) for a in graph.in_avals]
         cts = [builder.input(a) for a in graph.out_avals]
         outs = builder.inline(v.forward, args)
-        return cse(dce(builder.finish(_inline_conjugated(builder, v, outs[len(graph.outputs) :], cts))))
+        return simplified(builder.finish(_inline_conjugated(builder, v, outs[len(graph.outputs) :], cts)))
 
 
 class Extras:
