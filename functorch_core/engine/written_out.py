@@ -28,22 +28,7 @@ if recording is not None:
     values = recording.values
     try:{slots}
         signature = recording.signature  # to append one by one is 0.02 us less than a tuple of them
-        signature.append(unit){append}{packed}
-        frame = getframe({inner})
-        code = frame.f_code
-        if code is not recording.code:
-            while True:  # no condition at its end: see tests/test_interrupts.py
-                if not is_internal(code.co_filename):
-                    break
-                frame = frame.f_back
-                code = frame.f_code
-            recording.code = code
-        sources = recording.sources
-        sources.append(code)
-        sources.append(frame.f_lasti)
-        value = Value()
-        value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
-        values.append(value)
+        signature.append(unit){append}{packed}{source}{results}
     except UNRECORDED as why:
         value = elsewhere(why, recording, unit, ({x}))
     except BaseException:  # Ctrl-C, or an operand that could not be computed
@@ -53,6 +38,28 @@ if recording is not None:
         if len(values) >= recording.limit:
             value = full(recording, unit, ({x}), value)
 """
+# Where the user's call is: looked for, or given.
+LOOKED_FOR = """
+frame = getframe({inner})
+code = frame.f_code
+if code is not recording.code:
+    while True:  # no condition at its end: see tests/test_interrupts.py
+        if not is_internal(code.co_filename):
+            break
+        frame = frame.f_back
+        code = frame.f_code
+    recording.code = code
+sources = recording.sources
+sources.append(code)
+sources.append(frame.f_lasti)"""
+GIVEN = """
+sources = recording.sources
+sources.append(code)
+sources.append(place)"""
+RESULT = """
+{v} = Value()
+{v}.aval, {v}.recording, {v}.slot = {aval}, recording, len(values)
+values.append({v})"""
 # What the text refers to.
 NAMES: dict[str, Any] = {
     "UNRECORDED": recorder.UNRECORDED,
@@ -71,31 +78,48 @@ NAMES: dict[str, Any] = {
 LINE = "\n        "
 
 
-def recording(values: Sequence[str], inner: int, ints: Sequence[str] = (), indent: int = 0) -> str:
-    """The text that records `unit` of the values and Python ints of these names, and names the result `value`. Of the
-    callers of the function that it is a part of, `inner - 1` are known to be the library's."""
+def recording(
+    values: Sequence[str], inner: int | None, ints: Sequence[str] = (), indent: int = 0, results: int | None = None
+) -> str:
+    """The text that records `unit` of the values and Python ints of these names, and names the result `value`: a list
+    of so many `results` if the unit is `multiple`. Of the callers of the function that it is a part of, `inner - 1` are
+    known to be the library's; None: where the user's call is, is there, as `code` and `place`."""
     slots = [f"s{i} = {x}.slot if {x}.recording is recording else recording.input({x})" for i, x in enumerate(values)]
     append = [f"signature.append({x})" for x in [*[f"s{i}" for i in range(len(values))], *[SCALAR - 1] * len(ints)]]
+    source = GIVEN if inner is None else LOOKED_FOR.format(inner=inner)
     text = ("" if values else AT_HOME) + RECORDING.format(
         x="".join([f"{x}, " for x in (*values, *ints)]),
         slots="".join([LINE + x for x in slots]),
         append="".join([LINE + x for x in append]),
         packed=f"; recording.ints += ({', '.join(ints)},)" if ints else "",
-        inner=inner,
+        source=source.replace("\n", LINE),
+        results=(_one() if results is None else _several(results)).replace("\n", LINE),
     )
     return textwrap.indent(text, " " * indent)
 
 
-def recorder_of(n: int, inner: int, n_ints: int = 0) -> Function:
-    """A function of a unit of one result, n values and n_ints Python ints: record() of these; `inner` as there."""
+def _one() -> str:
+    return RESULT.format(v="value", aval="unit.out_aval")
+
+
+def _several(n: int) -> str:
+    """The text that names a list of n results `value`."""
+    avals, found = "".join([f"a{i}, " for i in range(n)]), ", ".join([f"v{i}" for i in range(n)])
+    each = "".join([RESULT.format(v=f"v{i}", aval=f"a{i}") for i in range(n)])
+    return f"\n{avals}= unit.out_avals{each}\nvalue = [{found}]"
+
+
+def recorder_of(n: int, inner: int | None, n_ints: int = 0, results: int | None = None) -> Function:
+    """A function of a unit, n values and n_ints Python ints, and of `code` and `place` if `inner` is None: record() of
+    these; `inner` and `results` as in `recording`."""
     values, ints = [f"x{i}" for i in range(n)], [f"i{i}" for i in range(n_ints)]
-    text = (
-        f"def record_some({', '.join(['unit', *values, *ints])}):\n{recording(values, inner, ints, 4)}    return value"
-    )
+    given = ["unit", *values, *ints, *(["code", "place"] if inner is None else [])]
+    text = f"def record_some({', '.join(given)}):\n{recording(values, inner, ints, 4, results)}    return value"
     found: dict[str, Function] = {}
     exec(compile(text, __file__, "exec"), NAMES, found)  # under this file's name, which is internal
     return found["record_some"]
 
 
 record_pair = recorder_of(2, 2)  # of binary operators (0.4 us)
+record_pair_at = recorder_of(2, None)
 record_nothing = recorder_of(0, 3)  # of what takes no operands

@@ -358,6 +358,7 @@ class LevelNode(OpNode):
     """The node of an op on a tape above other levels: it saves tensors of those."""
 
     __slots__ = ("depth",)
+    of_values = None
 
     def apply(self, grads: Sequence, create_graph: bool) -> tuple:
         """The gradients of the inputs: tensors one level down, taped if `create_graph`."""

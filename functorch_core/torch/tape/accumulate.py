@@ -7,9 +7,9 @@ import weakref
 from collections.abc import Sequence
 
 from ...core.trace import trace_closed
-from ...engine import Unit, guarded, pending, record, undo_later, unit_of_primitive
+from ...engine import Unit, Value, guarded, pending, record, undo_later, unit_of_primitive
 from ...engine.signatures import bounded, itself
-from ...engine.written_out import record_pair
+from ...engine.written_out import record_pair, record_pair_at
 from ...primitives import add
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
@@ -18,16 +18,36 @@ from .node import Node
 _units: dict = bounded({}, itself)  # aval -> the unit that adds two values of it
 
 
+def _sum_unit(a) -> Unit:
+    unit = _units.get(a)
+    if unit is None:
+        unit = _units[a] = unit_of_primitive(add.primitive, {}, (a, a))
+    return unit
+
+
 def add_values(a, b):
     """The sum of two values of one aval, recorded."""
-    unit = _units.get(a.aval)
-    if unit is None:
-        unit = _units[a.aval] = unit_of_primitive(add.primitive, {}, (a.aval, a.aval))
-    return record_pair(unit, a, b)
+    return record_pair(_sum_unit(a.aval), a, b)
+
+
+def add_values_at(a, b, code, place: int):
+    """The same, called at a place of the user's code."""
+    return record_pair_at(_sum_unit(a.aval), a, b, code, place)
+
+
+def value_of(grad) -> Value:
+    """The value of a gradient, which may be one."""
+    return grad if grad.__class__ is Value else grad._value if grad._view is None else grad._read()
+
+
+def tensor_of(grad):
+    """The gradient, which may be a value, as a tensor."""
+    return new_tensor(grad) if grad.__class__ is Value else grad
 
 
 def total(a, b, create_graph: bool):
-    """The sum of two gradients: on the tape if it is on."""
+    """The sum of two gradients, which may be values: on the tape if it is on."""
+    a, b = tensor_of(a), tensor_of(b)
     if create_graph or a._level is not None or b._level is not None:
         return b + a if a.is_sparse else a + b  # sparse + dense does not exist
     if active.overrides is not None:
@@ -35,8 +55,7 @@ def total(a, b, create_graph: bool):
             return a + b
         if active.observer is not None:
             active.observer.accumulates(a, b)
-    x = a._value if a._view is None else a._read()
-    y = b._value if b._view is None else b._read()
+    x, y = value_of(a), value_of(b)
     if x.aval is not y.aval:
         return a + b
     tensor = _new(Tensor)
@@ -64,7 +83,7 @@ def with_term(old, grad):
     if old.__class__ is Terms:
         old.append(grad)
         return Terms([sum_of(old)]) if len(old) == MOST_TERMS else old
-    if old._level is not None or old._value.aval.nbytes > SMALL:
+    if old.__class__ is not Value and old._level is not None or value_of(old).aval.nbytes > SMALL:
         return total(old, grad, False)
     return Terms([old, grad])
 
@@ -72,9 +91,9 @@ def with_term(old, grad):
 def sum_of(terms: Terms) -> Tensor:
     """Their sum."""
     n = len(terms)
-    values = [t._value if t._view is None else t._read() for t in terms]
+    values = list(map(value_of, terms))
     a = values[0].aval
-    if n <= 2 or any([t._level is not None or v.aval is not a for t, v in zip(terms, values)]):
+    if n <= 2 or any([t is not v and t._level is not None or v.aval is not a for t, v in zip(terms, values)]):
         return functools.reduce(lambda x, y: total(x, y, False), terms)
     unit = _sums.get((a, n))
     if unit is None:

@@ -21,6 +21,7 @@ from ...engine.written_out import NAMES as RECORDING
 from ...engine.written_out import recording
 from ..tensors.active import active, declared
 from ..tensors.base import Tensor, new_tensor
+from .accumulate import value_of
 from .anomaly_mode import remember
 from .meta import class_name
 from .modes import state
@@ -207,6 +208,30 @@ class OpNode(Node):
             return found
         outs = iter(found)
         return [next(outs) if m else None for m in taped.mask]
+
+    def of_values(self, grads: Sequence, code, place: int) -> Sequence:
+        """apply() in a pass without hooks, modes, levels and second derivatives: cotangents may be values, gradients
+        are such, recorded as called at this place of the user's code."""
+        saved, taped = self.saved, self.taped
+        if saved is None:
+            raise RuntimeError(FREED)
+        if self.versions:
+            self._check_versions()
+        if len(grads) == 1 and grads[0] is not None:
+            given = taped.out_mask
+        else:
+            given = tuple([g is not None and m for g, m in zip(grads, taped.out_mask)])
+        route, unit, record_several, places = taped.way(given)
+        if unit is None:
+            return [None if i is None else grads[i] for i in route]
+        values = [*saved, *[value_of(g) for g, use in zip(grads, given) if use]]
+        for v in saved:
+            if v.__class__ is not Value:  # a number, or packed by the user's hooks
+                found = record(unit, list(map(unpacked_value, values)))
+                break
+        else:
+            found = record_several(unit, *values, code, place)
+        return found if places is None else [None if i is None else found[i] for i in places]
 
     def _differentiably(self, grads: Sequence, given: tuple, create_graph: bool) -> list:
         """The same by an op that can itself be on the tape, or batched."""
@@ -456,6 +481,7 @@ class WithoutGradient(OpNode):
     """The node of an op that PyTorch gives no gradient of."""
 
     __slots__ = ()
+    of_values = None
 
     def apply(self, grads: Sequence, create_graph: bool):
         """None for every input."""
@@ -466,6 +492,7 @@ class NotDifferentiable(OpNode):
     """The node of an op that PyTorch has no derivative of."""
 
     __slots__ = ()
+    of_values = None
 
     def apply(self, grads: Sequence, create_graph: bool):
         """RuntimeError."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...core import dtypes as dt
@@ -20,6 +20,7 @@ from ...core.graph import Graph, dce, forget, memoised, simplified, used_inputs
 from ...core.graph import Node as GraphNode
 from ...core.trace import Builder
 from ...engine import Unit
+from ...engine.written_out import recorder_of
 from ...primitives import conj, zeros
 from ...transforms.jvp import copy_node, jvp
 from ...transforms.linearize import linearize
@@ -30,6 +31,22 @@ from .conjugation import Conjugated
 from .modes import state
 
 sequence = itertools.count()
+
+
+class Way(NamedTuple):
+    """How gradients come of some cotangents: each is one of these (`route`), or `record` records `unit`, whose results
+    are the gradients, or those in `places`; None stands for no gradient."""
+
+    route: tuple[int | None, ...] | None
+    unit: Unit | None
+    record: Callable | None
+    places: tuple[int | None, ...] | None
+
+
+@functools.lru_cache(256)
+def recorder_of_several(n: int, results: int) -> Callable:
+    """A function of a unit, n values and the place of the user's call: record() of these."""
+    return recorder_of(n, None, results=results)
 
 
 class Taped:
@@ -58,6 +75,7 @@ class Taped:
         "_units",
         "_routes",
         "_reached",
+        "_ways",
         "ops",
     )
 
@@ -72,6 +90,7 @@ class Taped:
         self._units: dict[tuple, tuple[Graph, Unit]] = {}
         self._routes: dict[tuple, tuple | None] = {}
         self._reached: dict[tuple, tuple[bool, ...]] = {}
+        self._ways: dict[tuple, Way] = {}
         self.ops: dict = {}  # what `_apply` and `_levels` derive from this, as ops
         plain = (
             self.all_in and self.out_mask == (True,) and not (self.n_kept or self.saved_inputs or self.saved_outputs)
@@ -103,6 +122,29 @@ class Taped:
         found = tuple(place.get(s) for s in graph.outputs)
         self._routes[given] = found = None if None in found else found
         return found
+
+    def way(self, given: tuple[bool, ...]) -> Way:
+        """How gradients come of the cotangents that are given."""
+        found = self._ways.get(given)
+        if found is None:
+            found = self._ways[given] = self._find_way(given)
+        return found
+
+    def _find_way(self, given: tuple[bool, ...]) -> Way:
+        if True not in given:
+            return Way((None,) * len(self.mask), None, None, None)
+        route = self.route(given)
+        wanted = [i for i, m in enumerate(self.mask) if m]
+        if route is not None:
+            cts = [i for i, g in enumerate(given) if g]
+            places = dict(zip(wanted, [cts[i] for i in route]))
+            return Way(tuple([places.get(i) for i in range(len(self.mask))]), None, None, None)
+        unit = self.backward(given)[1]
+        kept = self.without_absent(given, list(range(len(wanted))))
+        places = dict(zip(wanted, kept))
+        found = tuple([places.get(i) for i in range(len(self.mask))])
+        same = found == tuple(range(len(found)))
+        return Way(None, unit, recorder_of_several(unit.n_inputs, len(unit.out_avals)), None if same else found)
 
     def without_absent(self, given: tuple[bool, ...], grads: list) -> list:
         """The gradients, None for those that no given cotangent reaches."""
@@ -267,6 +309,7 @@ class Node:
 
     __slots__ = ("edges", "n_outputs", "sequence", "extras", "__weakref__")
     followed = True  # whether a gradient that arrives goes anywhere: see `accumulate.Unfollowed`
+    of_values: Callable | None = None  # apply() of cotangents that are values, where there is one: see OpNode
 
     def __init__(self, edges, n_outputs: int = 1):
         self.edges, self.n_outputs = edges, n_outputs

@@ -7,8 +7,11 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 
+from ...engine import Value
+from ...engine.recorder import users_call
 from ..tensors.active import active
-from .accumulate import AccumulateGrad, Terms, sum_of, total, with_term
+from ..tensors.base import new_tensor
+from .accumulate import AccumulateGrad, Terms, add_values_at, sum_of, total, with_term
 from .anomaly_mode import check_nan, explain
 from .modes import state
 from .node import Node
@@ -76,9 +79,17 @@ class Pass:
         useful, pending, visit = self.useful, self.pending, self.visit
         retain_graph, create_graph = self.retain_graph, self.create_graph
         gathers = not create_graph and active.overrides is None
+        plain = gathers and active.levels is None and not self.examined
+        captured = () if self.wanted is None else {n for n, _ in self.wanted}
+        code, place = users_call()
         while ready:
             node = heapq.heappop(ready)[1]
-            outs = visit(node)
+            if plain and node.of_values is not None and node.extras is None and node not in captured:
+                outs = node.of_values(pending.pop(node), code, place)
+                if node.extras is not None:  # hooks that came meanwhile, from an unpack hook
+                    outs = _post_hooks(node.extras, (), tensors_of(outs))
+            else:
+                outs = visit(node)
             for i, edge in enumerate(node.edges):
                 if edge is None:
                     continue
@@ -94,6 +105,8 @@ class Pass:
                         slots[index] = grad
                     elif gathers and child.__class__ is AccumulateGrad:
                         slots[index] = with_term(old, grad)
+                    elif old.__class__ is Value and grad.__class__ is Value and old.aval is grad.aval:
+                        slots[index] = add_values_at(old, grad, code, place)
                     else:
                         slots[index] = total(old, grad, create_graph)
                 left = counts[child] = counts[child] - 1
@@ -114,6 +127,7 @@ class Pass:
         grads = self.pending.pop(node)
         if node.__class__ is AccumulateGrad and grads[0].__class__ is Terms:
             grads[0] = sum_of(grads[0])
+        grads = tensors_of(grads)
         self.node, extras = node, node.extras
         if extras is not None:
             _tensor_hooks(extras, grads)
@@ -158,6 +172,11 @@ class Pass:
                 explain(node)
             raise
         return outs
+
+
+def tensors_of(grads: Sequence) -> list:
+    """Gradients, some of which are values, as tensors; None where there is none."""
+    return [new_tensor(g) if g.__class__ is Value else g for g in grads]
 
 
 def _will_engine_execute_node(node) -> bool:
