@@ -218,13 +218,14 @@ class OpNode(Node):
         if self.versions:
             self._check_versions()
         if len(grads) == 1 and grads[0] is not None:
-            given = taped.out_mask
+            given, cts = taped.out_mask, grads
         else:
             given = tuple([g is not None and m for g, m in zip(grads, taped.out_mask)])
-        route, unit, record_several, places = taped.way(given)
+            cts = [g for g, use in zip(grads, given) if use]
+        route, unit, record_several, places = taped.ways.get(given) or taped.way(given)
         if unit is None:
             return [None if i is None else grads[i] for i in route]
-        values = [*saved, *[value_of(g) for g, use in zip(grads, given) if use]]
+        values = [*saved, *[g if g.__class__ is Value else value_of(g) for g in cts]]
         for v in saved:
             if v.__class__ is not Value:  # a number, or packed by the user's hooks
                 found = record(unit, list(map(unpacked_value, values)))
@@ -263,7 +264,9 @@ class OpNode(Node):
         for tensor, version in self.versions:
             is_output = tensor.__class__ is weakref.ref
             tensor = tensor() if is_output else tensor
-            if tensor is not None and tensor._version != version:
+            if tensor is None or tensor._own_version == version and tensor._view is None and tensor._level is None:
+                continue
+            if tensor._version != version:
                 raise RuntimeError(modified(tensor, version, self if is_output and tensor._ge is not None else None))
 
     def forget(self, tensor, new):

@@ -75,7 +75,7 @@ class Taped:
         "_units",
         "_routes",
         "_reached",
-        "_ways",
+        "ways",
         "ops",
     )
 
@@ -90,7 +90,7 @@ class Taped:
         self._units: dict[tuple, tuple[Graph, Unit]] = {}
         self._routes: dict[tuple, tuple | None] = {}
         self._reached: dict[tuple, tuple[bool, ...]] = {}
-        self._ways: dict[tuple, Way] = {}
+        self.ways: dict[tuple, Way] = {}
         self.ops: dict = {}  # what `_apply` and `_levels` derive from this, as ops
         plain = (
             self.all_in and self.out_mask == (True,) and not (self.n_kept or self.saved_inputs or self.saved_outputs)
@@ -124,10 +124,8 @@ class Taped:
         return found
 
     def way(self, given: tuple[bool, ...]) -> Way:
-        """How gradients come of the cotangents that are given."""
-        found = self._ways.get(given)
-        if found is None:
-            found = self._ways[given] = self._find_way(given)
+        """How gradients come of the cotangents that are given: found in `ways` from then on."""
+        found = self.ways[given] = self._find_way(given)
         return found
 
     def _find_way(self, given: tuple[bool, ...]) -> Way:

@@ -82,10 +82,12 @@ class Pass:
         plain = gathers and active.levels is None and not self.examined
         captured = () if self.wanted is None else {n for n, _ in self.wanted}
         code, place = users_call()
+        heappop = heapq.heappop
         while ready:
-            node = heapq.heappop(ready)[1]
-            if plain and node.of_values is not None and node.extras is None and node not in captured:
-                outs = node.of_values(pending.pop(node), code, place)
+            node = heappop(ready)[1]
+            of_values = node.of_values if plain and node.extras is None and node not in captured else None
+            if of_values is not None:
+                outs = of_values(pending.pop(node), code, place)
                 if node.extras is not None:  # hooks that came meanwhile, from an unpack hook
                     outs = _post_hooks(node.extras, (), tensors_of(outs))
             else:
