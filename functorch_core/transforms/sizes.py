@@ -194,19 +194,21 @@ class Derived:
 
     def at(self, n: int) -> Any:
         """It for a size, None where that is not known."""
-        if self.template is None or not self.low <= n <= 2 * self.high - self.low or (n - self.low) % self.step:
+        template = self.template
+        if template is None or not self.low <= n <= 2 * self.high - self.low or (n - self.low) % self.step:
             return None
-        made = self.template.at(n)
+        made = template.at(n)
         return None if n > self.high and _largest(made) > LARGEST_AHEAD else made
 
     def learn(self, n: int, made: Any) -> None:
         """It is this for the size n."""
         if self.differs:
             return
-        if self.template is not None:
+        template = self.template
+        if template is not None:
             self.step = math.gcd(self.step, n - self.low)
             self.low, self.high = min(self.low, n), max(self.high, n)
-            if _same(self.template.at(n), made):
+            if _same(template.at(n), made):
                 return
             self.template, self.differs = None, True
         elif all([n != known for known, _ in self.examples]):
@@ -221,9 +223,9 @@ class Derived:
         found = _fitted(places, columns) if forms.count(forms[0]) == len(forms) else None
         self.differs = found is None
         if found is not None:
-            self.template = Template(self.examples[0][1], *found)
             self.low, self.high = min(places), max(places)
             self.step = math.gcd(*[n - self.low for n in places])
+            self.template = Template(self.examples[0][1], *found)  # last: other threads ask for it
         self.examples = ()
 
 
@@ -252,9 +254,10 @@ class Member:
     def made(self, what: Hashable, make: Callable[[], Made]) -> Made:
         """make(), or what others say that it is."""
         if self.line is None:
-            if what not in self.known:
-                self.known[what] = make()
-            return self.known[what]
+            found = self.known.get(what)
+            if found is None:
+                found = self.known[what] = make()
+            return found
         derived = self.line.derived.setdefault(what, Derived())
         found = derived.at(self.place)  # type: ignore[arg-type]  # it is on the line
         if found is None:
@@ -285,9 +288,10 @@ class Form:
         place = line.place(member.sizes)
         if place is None:
             return False
-        for what, made in member.known.items():
+        for what, made in list(member.known.items()):
             line.derived.setdefault(what, Derived()).learn(place, made)
-        member.line, member.place, member.known = line, place, {}
+        member.place, member.known = place, {}
+        member.line = line  # last: other threads ask for it
         return True
 
     def _find_line(self, new: Member) -> None:

@@ -1,5 +1,7 @@
 """What was derived of graphs at some sizes, for others: the same as if it were derived again."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -244,3 +246,23 @@ def test_second_derivatives_of_many_lengths():
         a = fc.asarray(x.detach().numpy())
         wanted = fc.grad(lambda y: fc.grad(lambda z: (fc.sin(z) * z.mean()).sum())(y).sum())(a)
         np.testing.assert_allclose(second.numpy(), np.asarray(wanted), rtol=1e-4, atol=1e-6)
+
+
+def test_threads_that_meet_new_lengths_at_once():
+    def program(k):
+        for n in range(3, 40):
+            x = torch.linspace(0, 1, n * 2).reshape(2, n).requires_grad_()
+            (torch.softmax(x * k, 1)[:, 1:] ** 2).sum().backward()
+            found[k, n] = x.grad.numpy()
+
+    found = {}
+    threads = [threading.Thread(target=program, args=(k,)) for k in (1.5, 2.5, 3.5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for (k, n), given in found.items():
+        x = fc.asarray(np.linspace(0, 1, n * 2, dtype=np.float32).reshape(2, n))
+        wanted = fc.grad(lambda y: (fc.softmax(y * k, axis=1)[:, 1:] ** 2).sum())(x)
+        np.testing.assert_allclose(given, np.asarray(wanted), rtol=1e-4, atol=1e-6)
+    assert len(found) == 3 * 37
