@@ -30,10 +30,10 @@ from ..core.graph import Graph, Literal, Node
 
 MOST = 512  # forms that are kept
 MEMBERS = 32  # graphs of a form that are compared with the next one
-LINES = 16  # ways in which the sizes of a form change
+LINES = 32  # ways in which the sizes of a form change
 COMPARED = 3  # results that have to agree
 LARGEST_AHEAD = 1 << 22  # elements of arrays beyond what was compared: of more, ops make pieces, or count by int64
-LARGEST = 1 << 23  # numbers up to here are taken for sizes: float32 has all of them
+LARGEST = 1 << 23  # integers up to here are taken for sizes
 
 Made = TypeVar("Made")
 
@@ -43,7 +43,7 @@ def resized(graph: Graph, what: Hashable, derive: Callable[[], Made]) -> Made:
     was derived for other sizes."""
     if "sizes" not in graph.memo:
         kind = graph.name, len(graph.nodes), tuple([(a.dtype, a.ndim) for a in graph.in_avals])
-        graph.memo["sizes"] = _member(graph) if _seen(kind) else None
+        graph.memo["sizes"] = _member(graph) if _again(kind) else None
     member: Member | None = graph.memo["sizes"]
     return derive() if member is None else member.made(what, derive)
 
@@ -51,17 +51,14 @@ def resized(graph: Graph, what: Hashable, derive: Callable[[], Made]) -> Made:
 def made_at(key: tuple[Any, ...], make: Callable[[], Made]) -> Made:
     """make(), a tuple of graphs and static values that follows from the key, in which there are avals; or the same, of
     what was made for other sizes."""
-    try:
-        member = _member(key) if _seen(described(key, [])) else None
-    except TypeError:
-        member = None
+    member = _member(key, is_known=False)
     return make() if member is None else member.made("", make)
 
 
 # ---- numbers that are functions of one size ----------------------------------------------------------
 
 
-class Linear(NamedTuple):
+class Affine(NamedTuple):
     """(slope n + offset) / divisor."""
 
     slope: int
@@ -69,7 +66,7 @@ class Linear(NamedTuple):
     divisor: int
 
     @classmethod
-    def through(cls, n: int, at_n: int, m: int, at_m: int) -> Linear:
+    def through(cls, n: int, at_n: int, m: int, at_m: int) -> Affine:
         """The function of these values at n and m."""
         slope, divisor = at_m - at_n, m - n
         common = math.gcd(slope, divisor) * (1 if divisor > 0 else -1)
@@ -77,7 +74,7 @@ class Linear(NamedTuple):
         return cls(slope, at_n * divisor - slope * n, divisor)
 
 
-def _values(functions: Sequence[Linear], n: int) -> list[int] | None:
+def _values(functions: Sequence[Affine], n: int) -> list[int] | None:
     """Of functions at n; None if one of them is no whole number there."""
     found = []
     for slope, offset, divisor in functions:
@@ -88,14 +85,14 @@ def _values(functions: Sequence[Linear], n: int) -> list[int] | None:
     return found
 
 
-def _fitted(places: Sequence[int], columns: Sequence[Sequence[int]]) -> tuple[list[Linear], list[int]] | None:
+def _fitted(places: Sequence[int], columns: Sequence[Sequence[int]]) -> tuple[list[Affine], list[int]] | None:
     """The functions that have the values columns[i] at places[i], each once, and which of them each number is;
     None if they are no linear functions."""
     (n, at_n), (m, at_m), *others = zip(places, columns)
-    functions: dict[Linear, int] = {}
+    functions: dict[Affine, int] = {}
     which = []
     for i, (a, b) in enumerate(zip(at_n, at_m)):
-        found = Linear(0, a, 1) if a == b else Linear.through(n, a, m, b)
+        found = Affine(0, a, 1) if a == b else Affine.through(n, a, m, b)
         if any([found.slope * k + found.offset != found.divisor * at_k[i] for k, at_k in others]):
             return None
         which.append(functions.setdefault(found, len(functions)))
@@ -146,10 +143,12 @@ def _counted(x: Literal) -> tuple[str, int]:
     """What a number is of a size of 2 or more, and that: "n", or "1/n" as in a mean; "" if it is neither."""
     if x.aval.ndim or not isinstance(x.value, (np.ndarray, np.generic)) or x.aval.dtype in dt.COMPLEX:
         return "", 0
-    value = float(x.value)
-    if 2 <= value <= LARGEST and value == round(value):
+    value, largest = float(x.value), LARGEST
+    if x.aval.dtype in dt.INEXACT:
+        largest = int(0.25 / float(dt.finfo(x.aval.dtype).eps))  # up to here different sizes are different numbers
+    if 2 <= value <= largest and value == round(value):
         return "n", round(value)
-    n = round(1 / value) if 1 / LARGEST <= value <= 0.5 else 0
+    n = round(1 / value) if 1 / largest <= value <= 0.5 else 0
     return ("1/n", n) if n and _literal("1/n", n, x.aval.dtype) == x else ("", 0)
 
 
@@ -160,7 +159,7 @@ def _literal(form: str, n: int, dtype: np.dtype) -> Literal:
 class Line:
     """Graphs of one form all of whose sizes are linear functions of one, and what was derived of them."""
 
-    def __init__(self, functions: list[Linear], which: list[int], column: int) -> None:
+    def __init__(self, functions: list[Affine], which: list[int], column: int) -> None:
         self.functions, self.which, self.column = functions, which, column
         self.derived: dict[Hashable, Derived] = {}
 
@@ -281,6 +280,7 @@ class Form:
         new = Member(sizes)
         if not any([self._put(new, line) for line in self.lines]):
             self.members = (*self.members[1 - MEMBERS :], new)
+            _unplaced[0] += 1
             self._find_line(new)
         return new
 
@@ -309,26 +309,33 @@ class Form:
 
 
 _forms: dict[Hashable, Form] = {}
-_kinds: set[Hashable] = set()  # of graphs that were seen
+_kinds: set[Hashable] = set()  # of graphs and keys that were seen
+_unplaced = [0]  # how many members were on no line when they came
 
 
-def _seen(kind: Hashable) -> bool:
-    """Whether it is not the first of its kind: of what comes at one size only, hardly anything is kept."""
-    if len(_forms) > MOST or len(_kinds) > 16 * MOST:
+def _again(kind: Hashable) -> bool:
+    """Whether a kind of graph or key comes again: of what comes at one size only, hardly anything is kept."""
+    if len(_forms) > MOST or _unplaced[0] > 4 * MOST or len(_kinds) > 16 * MOST:
         _forms.clear()
         _kinds.clear()
+        _unplaced[0] = 0
     known = kind in _kinds
     _kinds.add(kind)
     return known
 
 
-def _member(x: Any) -> Member | None:
-    """A graph or a key among those of its form; None if it holds what cannot be hashed."""
+def _member(x: Any, is_known: bool = True) -> Member | None:
+    """A graph or a key among those of its form; None if it holds what cannot be hashed, and for the first of a form
+    that is not known."""
     sizes: list[int] = []
+    form = described(x, sizes)
     try:
-        return _forms.setdefault(described(x, sizes), Form()).member(sizes)
+        if not (is_known or _again(form)):
+            return None
+        found = _forms.setdefault(form, Form())
     except TypeError:
         return None
+    return found.member(sizes)
 
 
 # ---- templates -----------------------------------------------------------------------------------
@@ -337,7 +344,7 @@ def _member(x: Any) -> Member | None:
 class Template:
     """A tuple of graphs and static values, whose sizes are functions of one."""
 
-    def __init__(self, example: Any, functions: list[Linear], which: list[int]) -> None:
+    def __init__(self, example: Any, functions: list[Affine], which: list[int]) -> None:
         self.functions = functions
         constant = [not slope for slope, *_ in functions]
         self.example = _varying(example, _Numbers(iter(which), constant))
@@ -401,12 +408,14 @@ def _varying_graph(graph: Graph, numbers: _Numbers) -> Any:
     if not any([x.__class__ is Varying for x in nodes]) and all([k.__class__ is Aval for k in kinds]):
         return graph
 
+    name, inputs, outputs = graph.name, graph.inputs, graph.outputs  # not the graph: it has memos
+    memo = {"simplified": True} if "simplified" in graph.memo else {}
+
     def build(values: list[int]) -> Graph:
         avals = [k if k.__class__ is Aval else aval(tuple([values[i] for i in k[0]]), k[1]) for k in kinds]
         made = [x.build(values) if x.__class__ is Varying else x for x in nodes]
-        found = Graph(graph.name, graph.inputs, made, graph.outputs, [avals[i] for i in slots])
-        if "simplified" in graph.memo:
-            found.memo["simplified"] = True
+        found = Graph(name, inputs, made, outputs, [avals[i] for i in slots])
+        found.memo.update(memo)
         return found
 
     return Varying(build)

@@ -22,6 +22,7 @@ F = torch.nn.functional
 def nothing_known(monkeypatch):
     monkeypatch.setattr(sizes, "_forms", {})
     monkeypatch.setattr(sizes, "_kinds", set())
+    monkeypatch.setattr(sizes, "_unplaced", [0])
 
 
 class Derivation:
