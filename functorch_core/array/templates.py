@@ -25,6 +25,7 @@ NOT_ONE_FORM = """export of `{name}`: its program is another one for other sizes
     at {one}: {text}
     at {two}: {other}
     Export it once for each size, or pad to one; what branches on a size (`if x.shape[0] > 8`) has to stay outside."""
+LOCATION = re.compile(r" loc\(#loc\d+\)|^#loc.*\n?", re.MULTILINE)
 FLOATS = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32), "f16": np.dtype(np.float16)} | {
     "bf16": np.dtype(ml_dtypes.bfloat16)
 }
@@ -100,6 +101,7 @@ def _number(form: str, value: Fraction, kind: str) -> str:
 
 def template(name: str, texts: Sequence[str], sizes: Sequence[Mapping[str, int]], symbols: Sequence[str]) -> Template:
     """The template of these programs; ValueError where one number is no polynomial, or the programs' forms differ."""
+    texts = list(map(unlocated, texts))
     split = [NUMBER.split(text) for text in texts]
     for other, at in zip(split[1:], sizes[1:]):
         if other != split[0]:
@@ -139,8 +141,14 @@ def _formula(column: Sequence[str], sizes, symbols, after: str) -> tuple[str, Di
     return None
 
 
+def unlocated(text: str) -> str:
+    """A program without the lines of Python: what was traced before, at one of the sizes, has others."""
+    return LOCATION.sub("", text)
+
+
 def holds(name: str, found: Template, text: str, sizes: Mapping[str, int], first: Mapping[str, int]) -> None:
     """ValueError unless the template is this program at these sizes."""
+    text = unlocated(text)
     if (given := found.at(sizes)) != text:
         raise ValueError(_difference(name, given.split("\n"), text.split("\n"), first, sizes))
 

@@ -8,6 +8,7 @@ import pytest
 import functorch_core as fc
 import functorch_core.numpy as jnp
 from functorch_core import export, jnn, lax, optax
+from functorch_core.array.templates import holds, template
 
 
 def spec(text: str, dtype=jnp.float32, **options):
@@ -164,3 +165,11 @@ def test_exported_convolutions_are_stablehlo():
     assert "custom_call" not in exported.mlir_module() and "stablehlo.convolution" in exported.mlir_module()
     found = export.deserialize(exported.serialize()).call(x, w)
     np.testing.assert_allclose(found, lax.conv(x, w, (1, 1), "SAME"), rtol=1e-3, atol=1e-3)
+
+
+def test_lines_of_python_are_no_part_of_a_program():
+    text = '%c = stablehlo.abs %a : tensor<{b}x3xf32> loc(#loc1)\n#loc1 = loc("abs"("{file}":{line}:0))\n'
+    texts = [text.format(b=b, file=f"{b % 2}.py", line=b % 3) for b in range(5, 10)]
+    found = template("f", texts, [{"b": b} for b in range(5, 10)], ["b"])
+    assert found.at({"b": 11}) == "%c = stablehlo.abs %a : tensor<11x3xf32>\n"
+    holds("f", found, text.format(b=11, file="c.py", line=5), {"b": 11}, {"b": 5})
