@@ -138,7 +138,9 @@ def compile_graph(
         hoisted = [to_buffer(v) if isinstance(v, Value) else xla.put(v, device) for v in lowered.hoisted]
     log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")
     with compiling(name or graph.name, len(graph.nodes)):
-        features = lowered.features | ({"donated"} if alias else set())
+        features = lowered.features | ({"donated"} if _wants_emitters(slim, alias) else set())
+        if len(slim.nodes) > MOST_NODES:  # the roots are an optimizer's
+            features -= {"distance"}
         executable = compile_lowered(lowered, device, features, fast, on_this_thread)
     compiled(name or graph.name, len(graph.nodes), why, place or callers_line(), began, executable.from_disk_cache)
     return Program(executable, hoisted, outputs)
@@ -149,6 +151,9 @@ WIDE = 64  # elements of a row; in shorter ones loops of wide vectors hardly beg
 
 BRIEF = 10_000_000  # bytes in and out: one core takes 100 us
 MANY = 1 << 15  # transcendental functions; 3 ns each
+# Nodes of a program that has emitters for them, or for a few donated arrays: they keep 1.8 MB a loop until all are
+# compiled. A neural ODE of 3,900 took 430 MB for 275, and 10.5 ms of processor time a step for 11.5.
+MOST_NODES, FEW_DONATED = 3_000, 1 << 20
 
 
 def _features_of(graph: Graph, asked: bool) -> list[str]:
@@ -156,9 +161,15 @@ def _features_of(graph: Graph, asked: bool) -> list[str]:
     features = ["brief"] if _is_brief(graph) else []
     if asked:  # by fc.jit
         features += ["jit"] if _has_wide_rows(graph) else ["jit", "narrow"]
-    elif overwriting(graph) >= MANY:
+    elif len(graph.nodes) <= MOST_NODES and overwriting(graph) >= MANY:
         features.append("in_place")
     return features
+
+
+def _wants_emitters(graph: Graph, alias: Mapping[int, int]) -> bool:
+    """Whether the loops that write over donated inputs are worth emitters for the whole program."""
+    donated = sum([graph.in_avals[i].nbytes for i in alias])
+    return donated > 0 and (donated > FEW_DONATED or len(graph.nodes) <= MOST_NODES)
 
 
 def _is_brief(graph: Graph) -> bool:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .deferred import Chain, Recorded
 
 MAX_OPS = 1024  # results; a recording is cut here, see `period`
+MAX_IN_PASS = 4 * MAX_OPS  # in a backward pass
 # The body of a loop that is a program of its own: so many results, of so many elements. Smaller ones are better off
 # together, as each program costs 30 us; of larger ones many would only be dearer to compile.
 BODY_RESULTS, BODY_ELEMENTS = 64, 1 << 18
@@ -540,6 +541,23 @@ def _cut(recording: Recording) -> None:
         if not recording.done and _is_at_its_end(recording):
             count("cut_recordings")
             recording.flush("the recording is long")
+
+
+def let_grow() -> tuple[Recording, int] | None:
+    """Before a backward pass: this thread's recording, if it is not long, is not cut within the pass. What is cut there
+    has to hand all that forward has kept to the next program (600 arrays of a neural ODE, 2 ms of its step)."""
+    recording = _state.recording
+    if recording is None or recording.limit <= 1 or len(recording.values) >= MAX_OPS:
+        return None
+    limit, recording.limit = recording.limit, MAX_IN_PASS
+    return recording, limit
+
+
+def has_grown(recording: Recording, limit: int) -> None:
+    """After it: the recording is cut where it would have been; if it has become longer, behind an optimizer's step."""
+    n = len(recording.values)
+    if not recording.done:
+        recording.limit = limit if n < MAX_OPS else n + MAX_OPS // 4
 
 
 def _is_at_its_end(recording: Recording) -> bool:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ...engine import Value
-from ...engine.recorder import users_call
+from ...engine.recorder import has_grown, let_grow, users_call
 from ..tensors.active import active
 from ..tensors.base import new_tensor
 from .accumulate import AccumulateGrad, Terms, add_values_at, sum_of, total, with_term
@@ -53,13 +53,15 @@ class Pass:
     def run(self, roots: Sequence[tuple], grads: Sequence):
         """Propagate grads from the root edges."""
         before, _running.current = _running.current, self
-        hooks = state.saved_hooks
+        hooks, growing = state.saved_hooks, let_grow()
         try:
             self._run(roots, grads)
             for callback in self.callbacks:  # they may add further ones
                 callback()
         finally:
             _running.current = before
+            if growing is not None:
+                has_grown(*growing)
             if state.saved_hooks is not hooks:  # a hook has entered saved_tensors_hooks and left it open
                 restore_saved_hooks(hooks)
 
