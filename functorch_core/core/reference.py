@@ -24,7 +24,7 @@ from .aval import Aval
 from .emulated import by_wider
 from .graph import Graph, Node, computed_by, has_effect, inlined, subgraphs
 from .primitive import Way, registry
-from .types import Function
+from .types import Function, Ints
 
 FOLDED = 4096  # elements; larger constants are computed each time rather than kept, but for views
 WRITTEN_OUT = 64  # steps; of a longer graph a loop takes them
@@ -391,18 +391,23 @@ def in_pieces(function: Function, n: int, aval: Aval, *arrays: np.ndarray) -> np
 
 def thin_slots(graph: Graph) -> set[int]:
     """Results of broadcasts that NumPy may broadcast itself: all that uses them is elementwise
-    arithmetic that has an operand of all elements, too."""
-    spread = registry["broadcast_in_dim"]
-    thin = {n.outputs[0] for n in graph.nodes if n.primitive is spread}
-    thin.difference_update(graph.outputs)
+    arithmetic whose operands have all elements together, as one of them or a column and a row."""
+    spread, avals = registry["broadcast_in_dim"], graph.avals
+    thin = {n.outputs[0]: _thin_shape(n, avals[n.inputs[0]]) for n in graph.nodes if n.primitive is spread}
+    for slot in graph.outputs:
+        thin.pop(slot, None)
     for node in graph.nodes:
-        if thin.isdisjoint(node.inputs):
+        shapes = [thin[s] for s in node.inputs if s in thin]
+        if not shapes:
             continue
-        if not node.primitive.traits.broadcasts or thin.issuperset(node.inputs):
-            thin.difference_update(node.inputs)
+        if not node.primitive.traits.broadcasts or (
+            len(shapes) == len(node.inputs) and np.broadcast_shapes(*shapes) != avals[node.inputs[0]].shape
+        ):
+            for slot in node.inputs:
+                thin.pop(slot, None)
     # What was thought to be thin when an earlier node was looked at may have become full since:
     # that only leaves fewer thin operands.
-    return thin
+    return set(thin)
 
 
 def _aligned(node: Node, operand: Aval) -> bool:
@@ -411,10 +416,18 @@ def _aligned(node: Node, operand: Aval) -> bool:
     return tuple(node.params["dims"]) == tuple(range(n - operand.ndim, n))
 
 
-def _thinly(node: Node, operand: Aval) -> Function:
+def _thin_shape(node: Node, operand: Aval) -> Ints:
+    """What NumPy is given of a broadcast: the operand as it is, or with dimensions of size 1."""
+    if _aligned(node, operand):
+        return operand.shape
     shape = [1] * len(node.params["shape"])
     for n, d in zip(operand.shape, node.params["dims"]):
         shape[d] = n
+    return tuple(shape)
+
+
+def _thinly(node: Node, operand: Aval) -> Function:
+    shape = _thin_shape(node, operand)
     return lambda x: x.reshape(shape)
 
 
