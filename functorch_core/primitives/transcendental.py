@@ -424,9 +424,12 @@ atan2 = binary(
 def _sinh_real(x: Value) -> Value:
     """XLA's exp(x + log 1/2) is off by 24 ulps at 43 (float32), 300 at 700 (float64)."""
     size = abs(x)
-    e, half = expm1(size), exp(mul(size, 0.5))
-    value = select(lt(size, 20), mul(add(e, div(e, add(e, 1))), 0.5), mul(mul(half, 0.5), half))
-    return select(eq(x, 0), x, mul(sign(x), value))
+    lower = min(size, _like(x, 20))
+    e = expm1(lower)
+    value = mul(mul(add(e, div(e, add(e, 1))), 0.5), exp(sub(size, lower)))
+    bits = np.dtype(f"int{x.dtype.itemsize * 8}")
+    least = max(bitcast(value, dtype=bits), bitcast(size, dtype=bits))  # of subnormal x arithmetic makes 0
+    return with_sign_of(bitcast(least, dtype=x.dtype), x)
 
 
 def _cosh_real(x: Value) -> Value:
