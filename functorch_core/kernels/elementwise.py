@@ -20,17 +20,10 @@ def floor_divide(x, y):
     dtype = aval_of(x).dtype
     if dtype in dt.UNSIGNED:
         return p.div(x, y)
-    r = p.rem(x, y)
     if dtype in dt.SIGNED:
         q = p.div(x, y)
-        return p.select(_adjusts(r, y), p.sub(q, 1), q)
-    # (x - r) / y is a whole number up to rounding, where floor(x / y) may be off by one.
-    q = p.div(p.sub(x, r), y)
-    q = p.select(_adjusts(r, y), p.sub(q, 1), q)
-    whole = p.round(q)
-    zero = copysign(full_like(x, 0), p.div(x, y))
-    out = p.select(p.eq(whole, 0), zero, whole)
-    return p.select(p.eq(y, 0), p.div(x, y), out)
+        return p.select(_adjusts(p.rem(x, y), y), p.sub(q, 1), q)
+    return p.floor_div(x, y)
 
 
 def modulo(x, y):

@@ -116,7 +116,7 @@ from .reduce_window import (
     window_scatter,
 )
 from .reductions import reduce_and, reduce_or, reduce_prod, reduce_sum, reduce_xor
-from .remainders import rem
+from .remainders import floor_div, rem
 from .scattering import scatter, scatter_along_axis, scatter_axis
 from .slicing import concatenate, dynamic_slice, dynamic_update_slice, pad, reverse, slice, slice_in_dim
 from .sorting import argsort, sort, sort_keys, top_k

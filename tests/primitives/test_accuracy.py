@@ -312,3 +312,28 @@ def test_remainders_are_exact(case, options):
     kept = (abs(wanted) >= tiny) & (abs(x) >= tiny) & (abs(y) >= tiny) | (wanted == 0) & (abs(x) >= tiny)
     np.testing.assert_array_equal(found[0][kept], wanted[kept])
     assert (np.signbit(found[0]) == np.signbit(wanted))[kept].all()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("options", ["fast", "chosen", "jit"])
+@pytest.mark.parametrize("case", REMAINDERS)
+def test_quotients_are_rounded_down_exactly(case, options):
+    """As NumPy and PyTorch have them, in a program and by NumPy's rule; by zero and infinity, too."""
+    k, y = RNG.integers(-(2**20), 2**20, 5000).astype(np.float32), RNG.standard_normal(5000).astype(np.float32)
+    usual = [np.asarray(a, np.float32) for a in REMAINDERS[case](k, y)]
+    special = np.float32([0, -0.0, 1, -1, 1e38, np.inf, -np.inf, np.nan])
+    for x, y in (usual, map(np.ravel, np.meshgrid(np.tile(special, 80), special))):
+
+        def quotients(both):
+            a, b = (p.slice_in_dim(both, start=i, limit=i + 1, dimension=0) for i in (0, 1))
+            return p.floor_div(a, b)
+
+        (found,) = compiled([quotients], np.stack([x, y]), options)
+        wanted, tiny = np.floor_divide(x, y), np.finfo(np.float32).smallest_normal
+        there = ~np.isnan(wanted)
+        normal = np.logical_and.reduce([~(abs(a) < tiny) | (a == 0) for a in (x, y, x / y, np.fmod(x, y))])
+        np.testing.assert_array_equal(found[0][normal], wanted[normal])
+        assert (np.signbit(found[0]) == np.signbit(wanted))[normal & there].all()
+        by_numpy = p.floor_div.primitive.reference(x, y)
+        np.testing.assert_array_equal(by_numpy, wanted)
+        assert (np.signbit(by_numpy) == np.signbit(wanted))[there].all()
