@@ -12,6 +12,7 @@ import functools
 import math
 
 import ml_dtypes
+import numpy as np
 
 from ..transforms.linear_map import linear_map
 from . import elementwise as ew
@@ -419,3 +420,38 @@ def vector_norm(x, order: float, axes):
         empty = not math.prod(a.shape[i] for i in axes)
         return total(p.abs(x), axes) if empty and order > 0 else extreme_of(magnitude(x), axes, order > 0)
     return _norm(order, axes)(x)
+
+
+def _of_pairs(x):
+    """The differences of all pairs of rows."""
+    indices = np.triu_indices(aval_of(x).shape[0], 1)
+    return p.sub(*[p.take(x, p.constant(i.astype(np.int64)), axis=0, mode="promise_in_bounds") for i in indices])
+
+
+def _pair_tangent(t, x, out):
+    """<x_i - x_j, t_i - t_j> / distance. In float64, which bears it, by products: with gradients 200 x 64 0.5 ms for
+    1.8 of XLA's by the differences, whose transpose adds up 40,000 rows."""
+    a = aval_of(x)
+    if a.dtype != dt.float32:
+        apart = _of_pairs(x)
+        slope = _norm_slope(apart, spread(out, aval_of(apart).shape, (1,)), 2)
+        return total(p.mul(slope, _of_pairs(t)), (1,))
+    n, (x, t, out) = a.shape[0], [p.convert(v, dtype=dt.float64) for v in (x, t, out)]
+    x = p.sub(x, p.broadcast_in_dim(p.slice_in_dim(x, start=0, limit=1, dimension=0), shape=a.shape, dims=(0, 1)))
+    own = spread(total(p.mul(x, t), (1,)), (n, n), (1,))
+    both = p.sub(own, p.dot_general(x, t, contract=((1,), (1,)), batch=((), ())))
+    first, second = np.triu_indices(n, 1)
+    places = p.constant((first * n + second).astype(np.int64))
+    both = p.reshape(p.add(both, p.transpose(both, permutation=(1, 0))), shape=(n * n,))
+    slope = where(p.eq(out, 0), 0, p.div(full_like(out, 1), out))
+    return p.convert(p.mul(p.take(both, places, axis=0, mode="promise_in_bounds"), slope), dtype=dt.float32)
+
+
+@derived(_pair_tangent, on_host=on_host.pair_distances)
+def _euclidean_pairs(x):
+    return _norm_value(_of_pairs(x), 2, (1,))
+
+
+def pair_distances(x, order: float):
+    """The p-norms of the differences of all pairs of rows."""
+    return _euclidean_pairs(x) if order == 2 else vector_norm(_of_pairs(x), order, (1,))

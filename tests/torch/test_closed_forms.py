@@ -318,3 +318,37 @@ def test_second_derivatives_of_grid_sample():
         step[i] = 1e-6
         up, down = (slope(ours.tensor(g + s * step.reshape(g.shape))).item() for s in (1, -1))
         np.testing.assert_allclose(found.numpy().flat[i], (up - down) / 2e-6, rtol=1e-5, atol=1e-5)
+
+
+PAIRS = {
+    "usual": lambda x: x,
+    "far from 0": lambda x: x * 1e-3 + 1000,
+    "equal and close ones": lambda x: np.concatenate([x[:30], x[:30], x[30:] * 1e-6 + x[0]]),
+    "two groups": lambda x: x + 1e4 * (np.arange(len(x)) % 2)[:, None],
+    "beyond float32's squares": lambda x: x * 1e25,
+    "an infinity": lambda x: np.concatenate([x, np.full((1, x.shape[1]), np.inf)]),
+    "few": lambda x: x[:5],
+    "more than are multiplied at once": lambda x: np.tile(x, (5, 1)) + np.arange(5 * len(x))[:, None] * 1e-2,
+}
+
+
+@pytest.mark.parametrize("case", PAIRS)
+@pytest.mark.parametrize("tier", TIERS)
+def test_distances_of_pairs_by_products(case, tier):
+    """Of close ones as exact as by differences; their gradients are products, too."""
+    x = PAIRS[case](numbers(60, 7)).astype(np.float32)
+    first, second = np.triu_indices(len(x), 1)
+    squares = (x[first].astype(np.float64) - x[second]) ** 2
+    wanted = np.sqrt(squares.sum(1).astype(np.float32))
+    cotangent = numbers(len(wanted), seed=1).astype(np.float32)
+    found = []
+    with engine.forced_tier(tier):
+        for library in (torch, ours):
+            rows = library.tensor(x, requires_grad=True)
+            out = library.nn.functional.pdist(rows)
+            out.backward(library.tensor(cotangent))
+            found.append((out.detach().numpy(), rows.grad.numpy()))
+    (theirs, wanted_gradient), (distances, gradient) = found
+    np.testing.assert_allclose(distances, wanted, rtol=3e-7 if tier == "reference" else 2e-6)
+    np.testing.assert_array_equal(distances == 0, theirs == 0)
+    np.testing.assert_allclose(gradient, wanted_gradient, rtol=2e-5, atol=2e-4)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ....kernels.subgradients import vector_norm
+from ....kernels.subgradients import pair_distances, vector_norm
 from ...dispatch.op import torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...tensors.promotion import promote
 from ...views.memory_order import by_first
-from ..values import aval_of, dt, full_like, like, np, p, require_floating, total, where, wide, wrap_dim
+from ..values import aval_of, dt, full_like, like, p, require_floating, total, where, wide, wrap_dim
 
 # ---- norms ---------------------------------------------------------------------------------------
 
@@ -94,15 +94,7 @@ def pdist(input: Tensor, p=2.0):
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    return _row_distances(input, p)
-
-
-def _row_distances(x, power):
-    rows, columns = np.triu_indices(aval_of(x).shape[0], 1)
-    first, second = (
-        p.take(x, p.constant(i.astype(np.int64)), axis=0, mode="promise_in_bounds") for i in (rows, columns)
-    )
-    return norm_of_difference(p.sub(first, second), power)
+    return like(pair_distances(wide(input), p), input)
 
 
 @overridable
