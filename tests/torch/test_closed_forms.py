@@ -352,3 +352,8 @@ def test_distances_of_pairs_by_products(case, tier):
     np.testing.assert_allclose(distances, wanted, rtol=3e-7 if tier == "reference" else 2e-6)
     np.testing.assert_array_equal(distances == 0, theirs == 0)
     np.testing.assert_allclose(gradient, wanted_gradient, rtol=2e-5, atol=2e-4)
+
+
+@pytest.mark.parametrize(("size", "out"), (((7, 6), (5, 9)), ((13, 17), (5, 4)), ((64, 3), (7, 4)), ((6, 6), (7, 6))))
+def test_means_of_uneven_bins(size, out):
+    agree(lambda library, x: library.nn.functional.adaptive_avg_pool2d(x, out) ** 2, numbers(2, 3, *size))

