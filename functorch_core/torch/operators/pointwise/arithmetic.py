@@ -136,7 +136,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Factor = 
     """
     x, y, z = promote(input, tensor1, tensor2)
     require(x, d.NUMERIC, "addcmul_cpu_out")
-    value = cast(value, d.scale_dtype(x.aval.dtype))
+    value = _factor(value, x)
     return widened(lambda x, y, z: p.add(x, p.mul(_times(y, value), z)))(x, y, z)
 
 
@@ -160,13 +160,18 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Factor = 
     if result_dtype((tensor1, tensor2)) not in dt.INEXACT:
         raise RuntimeError(_INTEGER_ADDCDIV)
     x, y, z = promote(input, tensor1, tensor2)
-    value = cast(value, d.scale_dtype(x.aval.dtype))
+    value = _factor(value, x)
     return widened(lambda x, y, z: p.add(x, p.div(_times(y, value), z)))(x, y, z)
 
 
+def _factor(value, x):
+    """What tensors of x's dtype are multiplied with; None for 1."""
+    return None if value.__class__ in (int, float) and value == 1 else cast(value, d.scale_dtype(x.aval.dtype))
+
+
 def _times(x, value):
-    """x times a traced scalar of its category."""
-    return p.mul(x, like(x, p.convert(value, dtype=x.aval.dtype)))
+    """x times a traced scalar of its category, if there is one."""
+    return x if value is None else p.mul(x, like(x, p.convert(value, dtype=x.aval.dtype)))
 
 
 OTHER_DTYPE = "expected dtype {{x}} for `{}` but got dtype {{y}}"
