@@ -150,7 +150,7 @@ def _pad_shape(x: np.ndarray | Aval, value: np.ndarray | Aval, *, low: Ints, hig
 
 def _pad_reference(x: np.ndarray, value: np.ndarray, *, low: Ints, high: Ints, interior: Ints) -> np.ndarray:
     shape = _pad_shape(x, value, low=low, high=high, interior=interior).shape
-    out = np.full(shape, value, x.dtype)
+    out = np.full(shape, value, x.dtype) if any(value.tobytes()) else np.zeros(shape, x.dtype)
     into, taken = [], []
     for n, m, b, i in zip(x.shape, shape, low, interior):
         step = i + 1

@@ -10,7 +10,7 @@ import pytest
 
 from functorch_core import primitives as p
 from functorch_core.core.aval import aval
-from functorch_core.core.reference import contiguous, function_of
+from functorch_core.core.reference import Reference, contiguous, function_of
 from functorch_core.core.trace import trace_closed
 from functorch_core.primitives import host_scans, indexing, scattering
 
@@ -369,3 +369,47 @@ def test_sums_of_pairs(shape, axis):
     x.reshape(-1)[:4] = [np.nan, -0.0, np.inf, -0.0]
     for given in (x, x.T.copy().T, x[::-1]):
         agree(by_host(lambda v: p.reduce_sum(v, axes=(axis,)), given), given.sum(axis))
+
+
+@pytest.mark.parametrize("value", (0.0, -0.0, 1.5, np.nan))
+def test_padding_keeps_the_sign_of_zero(value):
+    found = by_host(
+        lambda x, v: p.pad(x, v, low=(1, 0), high=(0, 2), interior=(0, 1)), random((2, 3)), np.float32(value)
+    )
+    wanted = np.full((3, 7), value, np.float32)
+    wanted[1:, :5:2] = random((2, 3))
+    agree(found, wanted)
+
+
+# ---- columns and rows ------------------------------------------------------------------------------
+
+
+def test_a_column_and_a_row_are_broadcast_by_numpy():
+    """Arithmetic, comparison and choice of operands that have all elements together; others are made in full."""
+    column, row, cube = random((5,)), random((7,), seed=1), random((5, 7), seed=2)
+
+    def spread(v, dims):
+        return p.broadcast_in_dim(v, shape=(5, 7), dims=dims)
+
+    def all_of_them(x, y, z):
+        a, b = spread(x, (0,)), spread(y, (1,))
+        twice = p.add(a, a)  # a column alone
+        return [p.mul(a, b), p.sub(b, a), p.select(p.lt(a, b), a, b), p.max(p.mul(b, b), a), p.add(twice, z), p.exp(b)]
+
+    graph = trace_closed(all_of_them, [aval(v.shape, v.dtype) for v in (column, row, cube)])
+    a, b = column[:, None] + np.zeros_like(cube), row + np.zeros_like(cube)
+    wanted = [a * b, b - a, np.where(a < b, a, b), np.maximum(b * b, a), a + a + cube, np.exp(b)]
+    run = Reference(graph)
+    for _ in range(2):
+        for x, y in zip(run([column, row, cube]), wanted, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-6)
+            assert x.shape == cube.shape
+
+
+def test_one_number_is_broadcast_to_one_dimension():
+    """Two numbers of no dimension, which are left as they are elsewhere, have no dimension together."""
+    graph = trace_closed(
+        lambda x, y: [p.add(*[p.broadcast_in_dim(v, shape=(1, 1), dims=()) for v in (x, y)])],
+        [aval((), np.dtype(np.float32))] * 2,
+    )
+    agree(Reference(graph)([np.float32(1), np.float32(2)])[0], np.full((1, 1), 3, np.float32))
