@@ -112,6 +112,12 @@ def test_what_is_hardly_quicker_is_compiled_late_and_beside_the_program():
     assert threshold_of(units, buffers=200) == (math.inf, math.inf)  # handing them over costs what is gained
 
 
+def test_borders_are_left_to_numpy():
+    """A program asks of each element of an array whether it is one of the border."""
+    padded = estimate(lambda x: p.pad(x, np.float32(0), low=(0, 2, 2), high=(0, 2, 2)), ((256, 64, 64), F32))
+    assert padded.fused > padded.reference
+
+
 def test_an_op_again_costs_less_to_compile_than_another():
     assert price_of([unit_of(5, 10)] * 9) < 0.65 * price_of([unit_of(5, 10) for _ in range(9)])
 
