@@ -26,9 +26,12 @@ SMALL = 1 << 14  # elements; of so many all rows are in the cache
 # 15 to 25 us more than by NumPy where the result is read at once; 80 on a busy machine), and a kernel in it.
 EXECUTE, KERNEL = 30.0, 1.0
 BUFFER = 1.0  # an input of a program, or a result
-# A byte of a result, which no fusion spares: 262,144 numbers negated take a program 70 us, NumPy 25; the sum of two
-# such 75 and 30. What it costs NumPy is part of what each op takes. (Not of an input: a table may be read in places.)
+# A byte of a result, which no fusion spares. What it costs NumPy is part of what each op takes. (Not of an input: a
+# table may be read in places.)
 BYTE = 2.5e-5
+# Both where the thread that reads the result runs the program: us, by NumPy and so, both cores busy, of 1,024 numbers
+# negated 12, 19, of 262,144 34, 46, of a million 99, 100 (two results: the numbers, and as a vector).
+EXECUTE_READ, BYTE_READ = 15.0, 1e-5
 PASSING = (
     3.0  # an input that nobody holds any more: the next run has another, which NumPy made and XLA has to take over
 )

@@ -79,11 +79,15 @@ class Plan:
         "first",
         "price",
         "compiled_at",
+        "read",
         "__weakref__",
     )
 
-    def __init__(self, start: float, threshold: float, units: list[Unit], lines: list[Any], family: Family) -> None:
+    def __init__(
+        self, start: float, threshold: float, units: list[Unit], lines: list[Any], family: Family, read: bool
+    ) -> None:
         self.sightings, self.start, self.threshold, self.ops = 0, start, threshold, len(units)
+        self.read = read  # whether its result was waited for, when it was first seen
         self.family, self.first, self.price = family, (start, threshold), price_of(units)
         self.compiled_at = 0, 0  # the sightings of itself and of its family
         self.work = sum(u.cost.fused for u in units)  # microseconds that its program takes, estimated
@@ -187,7 +191,7 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, s
     key = (tuple(recording.signature), live, donated, device, len(recording.inputs))
     plan = _plans.get(key)
     if plan is None:
-        plan = _new_plan(key, recording)
+        plan = _new_plan(key, recording, why == READ)
     else:
         _plans.move_to_end(key)
     plan.sightings += 1
@@ -300,13 +304,15 @@ def _poison(recording: Recording) -> None:
 # ---- plans ---------------------------------------------------------------------------------------------
 
 
-def _new_plan(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Device, int], recording: Recording) -> Plan:
+def _new_plan(
+    key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Device, int], recording: Recording, read: bool
+) -> Plan:
     units = [unit for unit, _ in recording.calls()]
     family = family_of(key[0], key[1])
-    start, threshold = _when(units, recording, key[1])
+    start, threshold = _when(units, recording, key[1], read)
     if start > 2.0:
         start, threshold = _after(start, threshold, min(family.patience(), 1.0))
-    plan = Plan(start, threshold, units, _ends(recording), family)
+    plan = Plan(start, threshold, units, _ends(recording), family, read)
     family.plans.add(plan)
     count("plans")
     with _lock:
@@ -316,13 +322,13 @@ def _new_plan(key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Devi
 
 
 def _when(
-    units: list[Unit], recording: Recording, live: tuple[int, ...], passing: int = 0, rare: bool = False
+    units: list[Unit], recording: Recording, live: tuple[int, ...], read: bool, passing: int = 0, rare: bool = False
 ) -> tuple[float, float]:
     if recording.device is not None:
         return _when_elsewhere(units)
     buffers, numbers = len(live) + len(recording.inputs), len(recording.floats) + len(recording.ints)
     size = sum([recording.values[slot].aval.nbytes for slot in live])
-    return threshold_of(units, buffers, numbers, spared(recording, live), passing, rare, size)
+    return threshold_of(units, buffers, numbers, spared(recording, live), passing, rare, size, read)
 
 
 def _when_elsewhere(units: list[Unit]) -> tuple[float, float]:
@@ -352,9 +358,9 @@ def _ask_again(plan: Plan, recording: Recording, live: tuple[int, ...]) -> None:
     if not (passing or rare or patience > 1.0):
         return
     units = [unit for unit, _ in recording.calls()]
-    start, threshold = _when(units, recording, live, passing, rare)
+    start, threshold = _when(units, recording, live, plan.read, passing, rare)
     if patience > 1.0 and not rare:  # at most until all of its price is lost
-        later, last = _after(start, threshold, patience), _when(units, recording, live, passing, True)
+        later, last = _after(start, threshold, patience), _when(units, recording, live, plan.read, passing, True)
         start, threshold = min(later[0], last[0]), min(later[1], last[1])
     if plan.sightings < start:
         again = 2 * plan.sightings
@@ -413,10 +419,12 @@ def threshold_of(
     passing: int = 0,
     rare: bool = False,
     size: int = 0,
+    read: bool = False,
 ) -> tuple[float, float]:
     """At which sightings a recording of these units, with so many inputs and results and packed numbers, starts to be
     compiled and must be: infinite if it never pays. `in_place`: copies that the ops' time has and nobody makes;
-    `passing`: the inputs that nobody else holds, and that are other ones at each sighting; `size`: the results' bytes.
+    `passing`: the inputs that nobody else holds, and that are other ones at each sighting; `size`: the results' bytes;
+    `read`: the results are waited for.
 
     The quicker a program is than its ops, the less of its price must have been lost: 1/16 of it where it
     takes a quarter of the time, 1/4 where it takes half. Where it takes more than half, the ops go on
@@ -425,8 +433,9 @@ def threshold_of(
     """
     costs = [u.cost for u in units]
     reference = sum(c.reference for c in costs) - in_place
-    fused = sum(c.fused for c in costs) - COPIES * in_place + cost.EXECUTE
-    fused += cost.BUFFER * buffers + cost.BYTE * size + cost.PASSING * passing
+    fused = sum(c.fused for c in costs) - COPIES * in_place
+    execute, byte = (cost.EXECUTE_READ, cost.BYTE_READ) if read and fused < SHORT else (cost.EXECUTE, cost.BYTE)
+    fused += execute + cost.BUFFER * buffers + byte * size + cost.PASSING * passing
     if reference <= fused:
         return math.inf, math.inf
     if reference == math.inf:

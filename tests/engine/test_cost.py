@@ -112,6 +112,16 @@ def test_what_is_hardly_quicker_is_compiled_late_and_beside_the_program():
     assert threshold_of(units, buffers=200) == (math.inf, math.inf)  # handing them over costs what is gained
 
 
+def test_what_is_waited_for_is_compiled_sooner():
+    """The thread that reads runs it: no other is handed it. Of long programs that is no part of their time."""
+    size = 4 * 250_000
+    before, read = (threshold_of([unit_of(1, 250_000)], 2, size=size, read=read)[1] for read in (False, True))
+    assert read == MAX_SOON < before < math.inf
+    assert threshold_of([unit_of(1, 10)], read=True) == (math.inf, math.inf)
+    long = [unit_of(100, 1_000_000)]
+    assert threshold_of(long, size=4 * size, read=True) == threshold_of(long, size=4 * size)
+
+
 def test_borders_are_left_to_numpy():
     """A program asks of each element of an array whether it is one of the border."""
     padded = estimate(lambda x: p.pad(x, np.float32(0), low=(0, 2, 2), high=(0, 2, 2)), ((256, 64, 64), F32))
