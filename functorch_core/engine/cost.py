@@ -95,21 +95,32 @@ def _turned(graph: Graph, node: Node) -> float:
     return 0.0
 
 
+def _repeats_each(graph: Graph, node: Node) -> bool:
+    """Whether several elements are repeated one by one, not in rows."""
+    if node.primitive.name != "broadcast_in_dim" or graph.avals[node.inputs[0]].size < 2:
+        return False
+    shape, dims = node.params["shape"], node.params["dims"]
+    return shape[-1] > 1 and (dims[-1] < len(shape) - 1 or graph.avals[node.inputs[0]].shape[-1] == 1)
+
+
 def _reading_across(graph: Graph) -> float:
-    """Microseconds that NumPy takes because what it reads, or copies as a result, lies across: BLAS does not mind."""
-    avals, across, found = graph.avals, dict[int, float](), 0.0
+    """Microseconds that NumPy takes because what it reads, or copies as a result, lies across: BLAS does not mind. And
+    where each element is repeated: 4 million numbers of a million take 1.2 ms, 262,144 twice 0.1."""
+    avals, across, repeated, found = graph.avals, dict[int, float](), set[int](), 0.0
     for node in graph.nodes:
-        traits = node.primitive.traits
-        if not traits.numpy:
-            times = _turned(graph, node)
-            if across:
-                times = max([times, *[across.get(s, 0.0) for s in node.inputs]])
-            if times:
-                across.update({s: times for s in node.outputs if avals[s].size > SMALL})
-        elif across and traits.family != "dot":
-            found += sum([across[s] * avals[s].size for s in across.keys() & set(node.inputs)])
-    if not across:
-        return 0.0
+        if node.primitive.traits.numpy:
+            if across and node.primitive.traits.family != "dot":
+                found += sum([across[s] * avals[s].size for s in across.keys() & set(node.inputs)])
+            continue
+        if _repeats_each(graph, node):
+            repeated.update(node.outputs)
+        elif repeated and node.primitive.name == "reshape" and node.inputs[0] in repeated:
+            found += avals[node.outputs[0]].size
+        times = _turned(graph, node)
+        if across:
+            times = max([times, *[across.get(s, 0.0) for s in node.inputs]])
+        if times:
+            across.update({s: times for s in node.outputs if avals[s].size > SMALL})
     return ACROSS * (found + sum([across[s] * avals[s].size for s in across.keys() & set(graph.outputs)]))
 
 

@@ -62,6 +62,25 @@ def test_a_part_of_a_large_array_is_computed_by_numpy():
     assert engine.stats()["compiles"] == before
 
 
+def test_elements_that_are_repeated_one_by_one_are_copied():
+    """As upsampling by nearest neighbours does; repeated rows are copied as rows."""
+
+    def repeated(dims, shape):
+        return estimate(
+            lambda x: p.reshape(p.broadcast_in_dim(x, shape=shape, dims=dims), shape=(1 << 17,)), ((64, 64), F32)
+        )
+
+    each, in_rows = ((0, 1), (64, 64, 32)), ((1, 2), (32, 64, 64))
+    assert repeated(*each).reference > 10 * repeated(*in_rows).reference
+
+
+def test_sums_of_few_numbers_cost_more():
+    def summed(*shape):
+        return estimate(lambda x: p.reduce_sum(x, axes=(1,)), (shape, F32)).reference
+
+    assert summed(1 << 19, 2) > 3 * summed(2, 1 << 19)
+
+
 def test_a_convolution_takes_long_to_compile(monkeypatch):
     """XLA's own; a call of oneDNN does not."""
     monkeypatch.setenv("FUNCTORCH_ONEDNN", "0")
