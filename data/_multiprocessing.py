@@ -38,11 +38,15 @@ NOT_PICKLABLE = (
 
 
 def context_of(given):
-    """The multiprocessing context: the given one, the one the user has set, fork on Linux."""
+    """The multiprocessing context: the given one, the one the user has set, fork on Linux.
+
+    Python's default (from 3.14 on forkserver) is not the user's choice: whoever makes a lock puts it in force.
+    """
     if given is not None:
         return given
     chosen = multiprocessing.get_start_method(allow_none=True)
-    if chosen is None and sys.platform == "linux":
+    default = multiprocessing.get_all_start_methods()[0]
+    if chosen in (None, default) and sys.platform == "linux":
         chosen = "fork"
     return multiprocessing.get_context(chosen)
 

@@ -9,6 +9,7 @@ import pytest
 from functorch_core import data as ours
 from functorch_core import torch
 
+pytestmark = pytest.mark.usefixtures("forked")
 reference = pytest.importorskip("torch")
 theirs = reference.utils.data
 LIBRARIES = (torch, ours), (reference, theirs)

@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 import pytest
+from functorch_core.data._multiprocessing import context_of
 from functorch_core.data._utils.transport import Channel
 from functorch_core.data._utils.worker import _generate_state as ours_by_name
 from functorch_core.data._utils.worker import numpy_seed
@@ -257,10 +258,22 @@ def alive(pid: int) -> bool:
         return False
 
 
+def test_workers_are_forked_unless_somebody_wants_something_else(forked):
+    """From Python 3.14 on another way is the default, which asking for it puts in force."""
+    multiprocessing.set_start_method(None, force=True)
+    assert context_of(None).get_start_method() == "fork"
+    multiprocessing.get_context()
+    assert context_of(None).get_start_method() == "fork"
+    assert len(load(at(9, None))) == 4
+    multiprocessing.set_start_method("spawn", force=True)
+    assert context_of(None).get_start_method() == "spawn"
+    assert context_of(multiprocessing.get_context("forkserver")).get_start_method() == "forkserver"
+
+
 # ---- what workers see ----------------------------------------------------------------------------
 
 
-def test_seeds_are_those_of_pytorch():
+def test_seeds_are_those_of_pytorch(forked):
     reference = pytest.importorskip("torch")
     from torch.utils.data._utils.worker import _generate_state
 
