@@ -147,7 +147,7 @@ def _drawn_again(known: tuple) -> Tensor:
         return sampled(lambda shape: drawn(bits_of(None), shape, a.dtype, False), a.shape)
     array = few(drawing.bits or default_generator.bits)
     if array.ndim != a.ndim:
-        array.shape = a.shape
+        array = array.reshape(a.shape)
     return without_history(computed(a, array))
 
 
