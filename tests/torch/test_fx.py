@@ -84,6 +84,19 @@ def test_traces(i):
         assert ours == theirs
 
 
+def test_annotations_are_written_as_pytorchs():
+    codes = []
+    for t in (torch, reference):
+
+        def f(x: t.Tensor, y: int | None = None, z: Optional[list[t.Tensor | int]] = None) -> t.Tensor | None:
+            return x
+
+        traced = importlib.import_module(f"{t.__name__}.fx").symbolic_trace(f)
+        assert traced(t.ones(2)).shape == (2,)
+        codes.append(traced.code)
+    assert codes[0] == codes[1]
+
+
 @BOTH
 def test_graphs_made_by_hand(t):
     fx = importlib.import_module(f"{t.__name__}.fx")

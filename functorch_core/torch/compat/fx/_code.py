@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 import typing
 
 import functorch_core.torch as torch
@@ -173,9 +174,12 @@ class _Writer:
             return self._known(kind)
         if kind is None or kind is type(None):
             return "None" if kind is None else self._known("NoneType")
+        if isinstance(kind, types.UnionType):  # int | None, from Python 3.14 on Optional[int], too
+            return "|".join(map(self._type, typing.get_args(kind)))
         origin = typing.get_origin(kind)
         if origin is not None:
-            origin = GENERICS.get(origin, origin)
+            if not isinstance(kind, types.GenericAlias):  # List[int], as list[int] has the same origin
+                origin = GENERICS.get(origin, origin)
             name = repr(origin) if repr(origin).startswith("typing.") else _type_repr(origin)
             inside = ",".join(map(self._type, typing.get_args(kind)))
             return f"{self._global(origin, name)}[{inside}]"
