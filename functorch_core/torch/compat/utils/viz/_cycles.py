@@ -170,6 +170,13 @@ def _attributes(obj, names: Iterable[str]) -> list[tuple[str, object]]:
     return found
 
 
+def _references(obj, places: dict[int, int]) -> list[tuple[str, int]]:
+    """By what names an object refers to those in these places, in the collector's order."""
+    names = annotated_references(obj)
+    found = [key for key in map(id, gc.get_referents(obj)) if key in places]
+    return [(name, places[key]) for key in found for name in names[key]]
+
+
 def object_annotation(obj) -> str:
     """What a graph calls an object.
 
@@ -222,10 +229,7 @@ def create_graph(objects: list, *, context: Callable | None = None, filter: Call
     """
     context, filter = context or cuda_allocation_context(), filter or is_cuda_tensor
     places = {id(obj): i for i, obj in enumerate(objects)}
-    references = [
-        [(name, places[key]) for key, names in annotated_references(obj).items() if key in places for name in names]
-        for obj in objects
-    ]
+    references = [_references(obj, places) for obj in objects]
     roots = [bool(filter(obj)) for obj in objects]
     kept = _leading_to(roots, references)
     numbers = {i: n for n, i in enumerate(sorted(kept))}
