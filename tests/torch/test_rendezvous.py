@@ -225,8 +225,9 @@ def test_a_health_check_says_whether_the_agent_looks_at_its_workers():
         address = f"http://127.0.0.1:{server.port}"
         assert urllib.request.urlopen(address, timeout=20).status == 200
         looked[0] -= 60
-        with pytest.raises(urllib.error.HTTPError, match="503"):
+        with pytest.raises(urllib.error.HTTPError, match="503") as refused:
             urllib.request.urlopen(address, timeout=20)
+        refused.value.close()
     finally:
         server.stop()
 
