@@ -5,19 +5,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import threading
 from collections.abc import Callable
 
 from . import engine, xla
 from .array.compose import missing_name
 from .core.explain import explaining
+from .locks import RLock
 from .xla import profiling
 from .xla.profiling import ProfileData, ProfileEvent, ProfileOptions, ProfilePlane
 
 RUNNING = "a profile is being made already, for {folder}; there is one at a time"
 NOT_RUNNING = "no profile is being made: fc.profiler.start_trace(folder), or `with fc.profiler.trace(folder):`"
 
-_lock = threading.Lock()
+_lock = RLock()
 _running: tuple[profiling.Session, str] | None = None
 _server = None
 

@@ -31,6 +31,7 @@ from ..core.aval import Aval, HasAval
 from ..core.graph import Graph
 from ..core.trace import Builder, Traced, bind, trace_closed
 from ..core.trace import state as trace_state
+from ..locks import RLock
 from ..primitives.checking import FINE
 from ..xla.device import Device, further
 from . import value as values
@@ -82,7 +83,7 @@ class Chain:
         self.undo: deque[Undo] = deque()
         self.kept: weakref.WeakSet[Value] = weakref.WeakSet()  # what guarded writes have left
         self.failed: tuple[int, Check, int] | None = None  # ordinal, check, number
-        self.lock = threading.Lock()  # other threads verify what they are given; nothing is computed under it
+        self.lock = RLock()  # other threads verify what they are given; nothing is computed under it
 
     @property
     def last(self) -> int:

@@ -12,7 +12,6 @@ import collections
 import itertools
 import math
 import sys
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from ..core.aval import Aval, HasAval
 from ..core.graph import Graph, simplified
 from ..core.reference import Reference
 from ..core.trace import Builder
+from ..locks import RLock
 from ..primitives import reshape, slice
 from ..xla.device import Device
 from ..xla.jobs import Job
@@ -103,8 +103,8 @@ class Plan:
 
 
 _plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
-_lock = threading.Lock()
-_one_by_one = threading.Lock()  # compilations in the background
+_lock = RLock()
+_one_by_one = RLock()  # compilations in the background
 _done = [0, 0.0]  # how many recordings were computed, and the microseconds of all, estimated
 _ended = False
 

@@ -78,10 +78,10 @@ def moved(value: Value, known: Function, depth: int = 0) -> np.ndarray | None:
             return None
         unit, first, position = maker
         codes = recording.signature[position + 1 : position + 1 + unit.n_inputs]
-        if unit.effect or any(code <= SCALAR for code in codes):
+        if unit.effect or any([code <= SCALAR for code in codes]):
             return None
         arrays = [moved(recording.value_at(code), known, depth + 1) for code in codes]
-        if any(a is None for a in arrays):
+        if any([a is None for a in arrays]):
             return None
         return unit.reference(arrays)[value.slot - first]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import threading
 import types
-from _thread import RLock  # threading.RLock() asks which: 0.05 us of a flush
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from ..core.primitive import Primitive
 from ..core.trace import INTERNAL, Traced, constant_p, leaked, set_engine
 from ..core.trace import state as trace_state
 from ..core.types import ArrayLike, Function
+from ..locks import RLock
 from ..xla.buffers import deleted_message
 from ..xla.device import Device, default_changes, further
 from ..xla.errors import ExecutionError

@@ -6,7 +6,6 @@ However many primitives an op is composed of, it is one unit, one entry of a rec
 from __future__ import annotations
 
 import itertools
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..core.primitive import Primitive
 from ..core.reference import Reference, reference_of, updating
 from ..core.trace import Builder
 from ..core.types import Function
+from ..locks import RLock
 from ..xla.device import Device
 from . import cost, signatures
 from .compiling import Program
@@ -125,7 +125,7 @@ class Unit:
 
 
 _units: dict[tuple[Any, ...], Unit] = signatures.bounded({}, signatures.itself)
-_lock = threading.Lock()
+_lock = RLock()
 
 
 def unit_of_primitive(primitive: Primitive, params: dict[str, Any], avals: tuple[Aval, ...]) -> Unit:

@@ -11,16 +11,16 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-import threading
 from types import ModuleType
 
 from ..core.types import Function
+from ..locks import RLock
 
 PACKAGE, MAIN = "scipy.special", "_ufuncs"
 # What the compiled module imports, in this order. What is not there by these names it imports itself, and with it
 # the package: so that another version of SciPy is slower, no more.
 PARTS = ("_ufuncs_cxx", "_ellip_harm_2", "_special_ufuncs", "_gufuncs", MAIN)
-_lock = threading.Lock()
+_lock = RLock()
 
 
 def scipy_function(name: str) -> Function:

@@ -15,11 +15,11 @@ import os
 import platform
 import re
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from ..locks import RLock
 from .binding import jaxlib_version
 from .device import Device
 from .processor import first_of_all
@@ -32,7 +32,7 @@ _ROOT_UID = 0
 # Sizing the folder up reads every entry's metadata, so not at every write.
 _WRITES_BETWEEN_SIZINGS = 64
 
-_lock = threading.Lock()
+_lock = RLock()
 _stats = {"hits": 0, "misses": 0, "writes": 0, "errors": 0}
 
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
-import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ..locks import RLock
 from . import binding, memory, threads
 from .errors import CudaUnavailable, ExecutionError
 
@@ -77,7 +77,7 @@ class Device:
 
 # ---- the process's clients -----------------------------------------------------------------------
 
-_lock = threading.RLock()
+_lock = RLock()
 _devices: dict[str, tuple[Device, ...]] = {}
 _by_handle: dict[object, Device] = {}
 _failures: dict[str, CudaUnavailable] = {}
@@ -256,7 +256,7 @@ _LOST_IN_CHILD = ("_client", "_targets")
 def _after_fork_in_child() -> None:
     """Forget the parent's clients: their threads do not exist here, and waiting for one hangs."""
     global _lock, _default, _forked, _client_lost
-    _lock = threading.RLock()
+    _lock = RLock()
     _forked = True
     for device in itertools.chain.from_iterable(_devices.values()):
         _client_lost = True

@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from ..locks import RLock
 from . import binding, lapack, onednn
 from . import cache as disk
 from .binding import Aval, Buffer, aval_of
@@ -219,7 +220,7 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 
 # ---- compile -------------------------------------------------------------------------------------
 
-_stats_lock = threading.Lock()
+_stats_lock = RLock()
 _stats = {"compiles": 0, "compile_seconds": 0.0, "disk_hits": 0}
 
 

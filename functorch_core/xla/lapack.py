@@ -8,17 +8,17 @@ potrf of a matrix that is not positive definite gives info > 0 and no error.
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..locks import RLock
 from . import blas
 from .binding import register_lapack
 from .dtypes import mlir_type
 
-_lock = threading.Lock()
+_lock = RLock()
 _initialized = False
 
 

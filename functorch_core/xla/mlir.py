@@ -7,7 +7,6 @@ all other programs as text. Importing it takes 25 ms, so that whoever needs it d
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -15,9 +14,10 @@ from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir.dialects import chlo, sdy
 from jaxlib.mlir.dialects import stablehlo as hlo
 
+from ..locks import RLock
 from .errors import compile_error
 
-_lock = threading.Lock()
+_lock = RLock()
 _context: ir.Context | None = None
 _pool: ir.ThreadPool | None = None  # the context does not keep its pool alive
 _before_fork: list[Any] = []
@@ -56,7 +56,7 @@ def parse(text: str, name: str = "") -> ir.Module:
 def _after_fork_in_child() -> None:
     """Start afresh: the parent's thread pool is gone, and freeing it would wait for its threads."""
     global _context, _lock
-    _lock = threading.Lock()
+    _lock = RLock()
     _before_fork.append((_context, _pool))
     _context = None
 

@@ -29,6 +29,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from ..locks import RLock
+
 _CODE = bytes.fromhex(
     "554889f5534889fb4881ecc8000000488b47084885c0742183780801751b488b4018b90300000031d248c1e12048894818895020e9850000"
     "00488b5338488b4b60488b4508488d34114839c675064883f8187e1e488b4310488b7d00488b40304881c4c80000004881c7200100005b5d"
@@ -328,7 +330,7 @@ def _start_thread(libc: Any, function: int, argument: int) -> None:
         raise Unsupported("no thread could be started")
 
 
-_lock = threading.RLock()
+_lock = RLock()
 _started: _Runtime | None = None
 _forked = False
 
@@ -352,7 +354,7 @@ def _runtime() -> _Runtime:
 def _after_fork_in_child() -> None:
     """The thread did not come along: who waited for it would wait for ever."""
     global _forked, _lock
-    _forked, _lock = True, threading.RLock()
+    _forked, _lock = True, RLock()
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -16,7 +16,6 @@ import math
 import mmap
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from ctypes import c_void_p as _P
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..locks import RLock
 from . import binding
 from .native_call import Job, Unsupported, is_possible, keep_helpers_apart, settle_service
 from .threads import cores, threads_wanted
@@ -234,7 +234,7 @@ def _environment(**variables: str) -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-_lock = threading.RLock()
+_lock = RLock()
 
 
 def made_by(collect: Callable[[_Library], Job]) -> Job:

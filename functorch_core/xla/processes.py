@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..locks import RLock
 from . import binding, lost_service, memory
 from .binding import aval_of
 from .device import Device, adopt
@@ -77,7 +78,7 @@ class Runtime:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
         self._leaving = Patience()
         self._leaving.start()
-        self._lock = threading.Lock()
+        self._lock = RLock()
         self._devices: tuple[Device, ...] | None = None
         self._barriers = 0
         self._processes: dict[int, tuple[str, int]] = {}

@@ -15,13 +15,13 @@ import os
 import platform
 import select
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..locks import RLock
 from . import binding
 from .errors import ExecutionError
 
@@ -177,7 +177,7 @@ class SharedMemory:
         self._call = self._current = b""  # what is called and not yet said; what is called
         self._described: dict[tuple[Any, ...], bytes] = {}  # what was called
         self._broken = ""
-        self._lock = threading.Lock()
+        self._lock = RLock()
         self._views: dict[np.dtype, np.ndarray] = {}
         self._looks = LOOKS if len(os.sched_getaffinity(0)) >= len(ranks) else LOOKS_OF_MANY
 

@@ -7,6 +7,7 @@ import threading as _threading
 import types as _types
 from traceback import extract_tb as _frames
 
+from ...locks import RLock
 from ..tensors.types import device as _device
 
 ONCE = "Attempting to mark a completed Future as complete again. Note that a Future can only be marked completed once."
@@ -42,7 +43,7 @@ class Future:
             if _device(device).index is None:
                 raise ValueError(f"Expected devices to have indices, got {_device(device)}")
         self._ready = _threading.Event()
-        self._lock = _threading.Lock()
+        self._lock = RLock()
         self._callbacks: list = []
         self._value = self._error = None
 
@@ -155,7 +156,7 @@ def collect_all(futures) -> Future:
     futures = list(futures)
     if None in futures:
         raise RuntimeError("Future can't be None")
-    out, left, lock = Future(), [len(futures)], _threading.Lock()
+    out, left, lock = Future(), [len(futures)], RLock()
 
     def count(_):
         with lock:

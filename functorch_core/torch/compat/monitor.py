@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import datetime
 import enum
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from ...locks import RLock
+
 STAT_EVENT = "torch.monitor.Stat"
 _handlers: dict[EventHandlerHandle, Callable] = {}
-_lock = threading.Lock()
+_lock = RLock()
 
 
 class data_value_t:
@@ -163,7 +164,7 @@ class Stat:
         self._values: list[float] = []
         self._last = dict.fromkeys(self._aggregations, 0.0)
         self._window, self._is_told = self._now(), False
-        self._own_lock = threading.Lock()
+        self._own_lock = RLock()
 
     def _now(self) -> int:
         return int(time.monotonic() // self._window_size)

@@ -7,6 +7,7 @@ import threading
 
 from ...core.warn import warn
 from ...engine import has_data
+from ...locks import RLock
 from ..tensors import types as _types
 from ..tensors.active import active
 from ..tensors.base import Tensor
@@ -207,7 +208,7 @@ def set_autocast_enabled(device_type, enabled: bool | None = None):
 
 
 _active = [0]  # (thread, kind of device) pairs that autocast is on for
-_lock = threading.Lock()
+_lock = RLock()
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:

@@ -16,6 +16,7 @@ import types
 from typing import Any
 
 from ...core.warn import warn
+from ...locks import RLock
 from ..tensors import types as _types
 from ..tensors.active import active
 from ..tensors.base import Tensor, show_users_dict
@@ -386,7 +387,7 @@ class _Living:
     last one is gone, ops do not ask any more."""
 
     def __init__(self):
-        self.n, self.lock = 0, threading.RLock()
+        self.n, self.lock = 0, RLock()
 
     def add(self, change: int):
         """An object is made (1) or gone (-1)."""
@@ -458,7 +459,7 @@ class _ModesOn:
     """How many modes are on in all threads: as long as one is, Tensor's attributes ask."""
 
     def __init__(self):
-        self.n, self.lock = 0, threading.Lock()
+        self.n, self.lock = 0, RLock()
 
     def add(self, change: int):
         """A mode is entered (1) or left (-1)."""

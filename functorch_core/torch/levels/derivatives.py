@@ -227,7 +227,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
         output, aux = _split_aux(func(*tree_unflatten(duals, spec)), has_aux, JVP_AUX)
         outputs, out_spec = _flat_tensors(output, api)
         levels = [at_depth(y, frame.depth) for y in outputs]
-        if strict and any(lv is None for lv in levels):
+        if strict and None in levels:
             raise RuntimeError(
                 f"{api}: The output of f is independent of the inputs. This is not allowed with strict=True."
             )

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ...locks import RLock
 from ..tensors.base import Tensor, new_tensor
 from .node import Handle
 from .node import Node as _Node
@@ -133,7 +134,7 @@ class _AllHook:
 
     def __init__(self, tensors: Sequence, fn: Callable):
         self.edges = [t._edge() for t in tensors]
-        self.fn, self.lock, self.passes = fn, threading.Lock(), {}
+        self.fn, self.lock, self.passes = fn, RLock(), {}
 
     def of(self, i: int):
         """The hook of tensor i."""
@@ -157,7 +158,7 @@ class _AnyHook:
     """Calls once a pass."""
 
     def __init__(self, fn: Callable):
-        self.fn, self.lock, self.passes = fn, threading.Lock(), weakref.WeakSet()
+        self.fn, self.lock, self.passes = fn, RLock(), weakref.WeakSet()
 
     def of(self, i: int):
         """The hook of tensor i."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 import weakref
 from functools import partial
 from sys import getrefcount
@@ -21,6 +20,7 @@ from ...core.aval import Aval, aval
 from ...engine import Value, from_numpy, to_numpy
 from ...engine.again import NAMED
 from ...engine.value import Copied, live
+from ...locks import RLock
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
 from .bits import check_array, resolved
@@ -28,8 +28,8 @@ from .cells import Alias, Cell, Lens, based_on, contiguous_strides, getter, make
 from .files import File
 
 SNAPSHOT = 1 << 16  # bytes; less is copied when it is read, more when an op needs it
-_lock = threading.RLock()  # of those who write to memory and those who give it up
-os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLock()))
+_lock = RLock()  # of those who write to memory and those who give it up
+os.register_at_fork(after_in_child=lambda: globals().update(_lock=RLock()))
 
 
 class Unsure(int):

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from ....locks import RLock
+
 KEY = b"functorch_core"  # the handshake of multiprocessing wants one; it is no secret
 
 
@@ -45,7 +47,7 @@ class StoreServer:
 
     def __init__(self, port: int):
         self.values: dict[str, bytes] = {}
-        self.lock = threading.Lock()
+        self.lock = RLock()
         self.listener = Listener(("", port), backlog=128, authkey=KEY)
         self.port = self.listener.address[1]
         serve(self.listener, self._answer)
@@ -79,7 +81,7 @@ class StoreClient:
     """A connection to a StoreServer, waited for until a timeout (seconds); OSError if there is none."""
 
     def __init__(self, host: str, port: int, timeout: float):
-        self.lock = threading.Lock()
+        self.lock = RLock()
         self.connection = connect(host, port, timeout)
 
     def _ask(self, call: str, key: str = "", *values: bytes | None) -> list:

@@ -7,10 +7,10 @@ import datetime
 import fcntl
 import os
 import pickle
-import threading
 import time
 from collections.abc import Callable, Sequence
 
+from ....locks import RLock
 from .errors import DistStoreError, QueueEmptyError
 from .mail import StoreClient, StoreServer
 
@@ -205,7 +205,7 @@ class HashStore(Store):
     def __init__(self):
         super().__init__()
         self._values: dict[str, bytes] = {}
-        self._lock = threading.Lock()
+        self._lock = RLock()
 
     def _read(self, key):
         return self._values.get(key)

@@ -311,7 +311,7 @@ def _is_torchscript(f) -> bool:
         place = f.tell()
     try:
         with zipfile.ZipFile(f) as archive:
-            return any(name.endswith("/constants.pkl") for name in archive.namelist())
+            return any([name.endswith("/constants.pkl") for name in archive.namelist()])
     except zipfile.BadZipFile:
         return False
     finally:

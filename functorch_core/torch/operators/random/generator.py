@@ -5,12 +5,13 @@ from __future__ import annotations
 import operator
 import os
 import secrets
-import threading
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+
+from ....locks import RLock
 
 DEFAULT_SEED = 67280421310721  # what torch.Generator() starts from
 
@@ -49,8 +50,8 @@ _STATE = np.dtype(
 )
 
 
-_lock = threading.Lock()  # of those who draw ahead, or what was
-os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
+_lock = RLock()  # of those who draw ahead, or what was
+os.register_at_fork(after_in_child=lambda: globals().update(_lock=RLock()))
 
 
 class Mt19937Generator:

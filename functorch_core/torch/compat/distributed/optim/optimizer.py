@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
+from .....locks import RLock
 from ..autograd import get_gradients
 from ..rpc.api import remote
 from ..rpc.rref import RRef
 
-_lock = threading.Lock()  # of the steps of a worker, which may be asked for several at once
+_lock = RLock()  # of the steps of a worker, which may be asked for several at once
 
 
 class _LocalOptimizer:

@@ -25,6 +25,7 @@ from typing import Any
 
 from .....engine import to_numpy
 from .....engine.value import from_numpy
+from .....locks import RLock
 from .....names import pickles_name_torch
 from ....tensors.base import Tensor, new_tensor
 from ....tensors.types import named
@@ -149,7 +150,7 @@ class _Pool:
     def __init__(self, size: int):
         self.size, self.started, self.idle = size, 0, 0
         self.calls: queue.SimpleQueue = queue.SimpleQueue()
-        self.lock = threading.Lock()
+        self.lock = RLock()
 
     def submit(self, call: Callable[[], None]):
         """Have a function called."""
@@ -219,7 +220,7 @@ class _Way:
 
     def __init__(self, agent: Agent, to: WorkerInfo, host: str, port: int):
         self.agent, self.to, self.host, self.port = agent, to, host, port
-        self.lock, self.numbers = threading.Lock(), itertools.count()
+        self.lock, self.numbers = RLock(), itertools.count()
         self.pending: dict[int, Future] = {}
         self.connection: Connection | None = None
         self.dead = False
@@ -334,7 +335,7 @@ class Agent:
 
     def _answer(self, connection: Connection):
         self.answering.add(connection)
-        lock = threading.Lock()
+        lock = RLock()
         try:
             while True:
                 number, inline, source, tag = pickle.loads(connection.recv_bytes())
@@ -344,7 +345,7 @@ class Agent:
         except (OSError, EOFError, TypeError):
             self.answering.discard(connection)
 
-    def _run(self, connection: Connection, lock: threading.Lock, number: int, body: bytes, message: Incoming):
+    def _run(self, connection: Connection, lock: RLock, number: int, body: bytes, message: Incoming):
         reply = functools.partial(self._reply, connection, lock, number)
         context = message.context
         self.ready.wait()
@@ -369,7 +370,7 @@ class Agent:
         except Exception as error:
             return _error(self.info, error), None
 
-    def _reply(self, connection: Connection, lock: threading.Lock, number: int, data: bytes, tag: Any):
+    def _reply(self, connection: Connection, lock: RLock, number: int, data: bytes, tag: Any):
         with contextlib.suppress(OSError), lock:  # who asked may be gone
             connection.send_bytes(pickle.dumps((number, tag)))
             connection.send_bytes(data)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .....engine.value import from_numpy
+from .....locks import RLock
 from ....tape.modes import state as grad_state
 from ....tensors.base import Tensor, new_tensor
 
@@ -27,7 +28,7 @@ class Context:
     """What one worker keeps of a context."""
 
     def __init__(self, id: int):
-        self.id, self.lock = id, threading.Lock()
+        self.id, self.lock = id, RLock()
         self.sent: dict[tuple[int, int], list[Tensor]] = {}
         self.received: dict[tuple[int, int], tuple[int, list[Tensor]]] = {}  # who it came from, the leaves
         self.grads: dict[int, tuple[Tensor, Tensor]] = {}  # id of a leaf -> the leaf, its gradient
@@ -44,7 +45,7 @@ class _Local(threading.local):
 
 
 _contexts: dict[int, Context] = {}
-_lock, local = threading.Lock(), _Local()
+_lock, local = RLock(), _Local()
 
 
 def new_id(worker: int) -> int:

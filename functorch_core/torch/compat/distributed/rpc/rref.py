@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .....locks import RLock
 from ....tensors.types import named
 from ...futures import Future
 from . import agent as _agent
@@ -36,7 +37,7 @@ class Keeper:
 
     def __init__(self) -> None:
         self.kept: dict[Id, Kept] = {}
-        self.lock = threading.Lock()
+        self.lock = RLock()
 
     def entry(self, id: Id) -> Kept:
         """What is kept under an id."""
