@@ -234,6 +234,12 @@ def hands_over(device: Device) -> bool:
     return device.platform == "cpu" and device._client is not _synchronous
 
 
+def keep_clients() -> None:
+    """Let the clients outlive Python: freeing one waits for its threads, and for what they compute."""
+    for device in itertools.chain.from_iterable(_devices.values()):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(device._client))
+
+
 # ---- fork ----------------------------------------------------------------------------------------
 
 

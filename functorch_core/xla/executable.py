@@ -23,7 +23,7 @@ from . import cache as disk
 from .binding import Aval, Buffer, aval_of
 from .buffers import deleted_message, device_of
 from .callbacks import Callback
-from .device import AFTER_FORK, Device, default_device, hands_over
+from .device import AFTER_FORK, Device, default_device, hands_over, keep_clients
 from .errors import ExecutionError, compile_error, fail
 from .jobs import Job
 from .memory import trimmed
@@ -184,8 +184,22 @@ def awaited_at_exit(execute: Callable[..., Any]) -> Callable[[list[Any]], Any]:
 def _wait_for_programs() -> None:
     """Until they have ended, or Ctrl-C."""
     tokens = list(_running)
-    if tokens:
+    if not tokens:
+        return
+    try:
         _waiter.call(lambda: _wait_for(tokens), math.inf, lambda: False)
+    except KeyboardInterrupt:
+        _leave_without_cpp()
+        raise
+
+
+def _leave_without_cpp() -> None:
+    """Let the process end as soon as Python has: C++ would wait for the programs, or be aborted by the thread that
+    waits for them (before Python 3.14)."""
+    keep_clients()
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "on_exit"):  # of glibc: what is registered last is called first, with the status
+        libc.on_exit(libc._exit, None)
 
 
 def _wait_for(tokens: list[Any]) -> None:

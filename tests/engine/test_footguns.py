@@ -403,8 +403,9 @@ def test_ctrl_c_ends_the_wait_for_programs():
     time.sleep(0.5)
     over = time.monotonic()
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    _, said = process.communicate(timeout=60)
     assert time.monotonic() - over < 10  # twelve programs of more than a second each are not awaited
+    assert process.returncode == 0 and "KeyboardInterrupt" in said and "terminate called" not in said
 
 
 def test_programs_are_awaited_before_python_ends():
