@@ -153,7 +153,8 @@ def run(job: Job | bytes, connection, inherited=()):
         manual_seed(seed)
         np.random.seed(numpy_seed(job.base_seed, job.id))
         _worker_info = WorkerInfo(job.id, job.num_workers, seed, job.dataset)
-        _Worker(job, Channel(connection), parent).serve()
+        with contextlib.closing(Channel(connection)) as channel:
+            _Worker(job, channel, parent).serve()
     except (KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
         pass  # Ctrl-C, or the loader is gone
 
