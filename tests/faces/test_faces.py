@@ -70,7 +70,7 @@ def _in_place(torch, x):
     return y
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # real PyTorch's, of its forward mode
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is")  # real PyTorch's, of its forward mode
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_transforms_give_what_pytorch_gives(transform, function):
