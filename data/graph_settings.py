@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+from ..annotations import lenient_signature
 from ..core.warn import warn
 from ..torch import Generator
 from .datapipes.iter.sharding import SHARDING_PRIORITIES
@@ -71,7 +72,7 @@ def _shard(graph: dict, share: tuple[int, int], group, above):
         if _has_methods(pipe, "apply_sharding"):
             if above is not None:
                 raise RuntimeError(TWICE.format(above, pipe))
-            takes_group = len(inspect.signature(pipe.apply_sharding).parameters) >= 3
+            takes_group = len(lenient_signature(pipe.apply_sharding).parameters) >= 3
             pipe.apply_sharding(*share, **({"sharding_group": group} if takes_group else {}))
             sharded = pipe
         _shard(sources, share, group, sharded)

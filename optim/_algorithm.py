@@ -14,7 +14,6 @@ static. Complex parameters come as pairs of reals and half precision in float32.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ import numpy as np
 
 import functorch_core as fc
 
+from ..annotations import lenient_signature
 from ..array.array import Array, as_value, wrap
 from ..core import dtypes as dt
 from ..core import tree
@@ -76,9 +76,9 @@ class Algorithm:
             for k, d in defaults.items()
             if isinstance(d, float) or (isinstance(d, tuple) and any(isinstance(x, float) for x in d))
         }
-        self.init_options = list(inspect.signature(init).parameters)[1:]
+        self.init_options = list(lenient_signature(init).parameters)[1:]
         self.updates: dict[tuple, Update] = {}
-        self.wants_dtype = "dtype" in inspect.signature(rule).parameters
+        self.wants_dtype = "dtype" in lenient_signature(rule).parameters
 
     def __repr__(self):
         return f"<algorithm {self.name}>"
@@ -297,7 +297,7 @@ def algorithm(*, init: Callable, switches: Sequence[str] = (), name: str | None 
     """Declare an algorithm by its rule; see the module."""
 
     def declare(rule: Callable) -> Algorithm:
-        parameters = inspect.signature(rule).parameters.values()
+        parameters = lenient_signature(rule).parameters.values()
         defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "dtype"}
         return Algorithm(rule, init, switches, name or rule.__name__, defaults)
 

@@ -6,6 +6,8 @@ import functools
 import inspect
 from collections.abc import Callable
 
+from ...annotations import lenient_signature
+
 THROWN_BY = "thrown by __iter__ of"
 CONSTRAINT = "single iterator per IterDataPipe constraint"
 FEEDBACK = f"\nThis is the {CONSTRAINT}."
@@ -22,7 +24,7 @@ INVALID_CHILD = (
 
 def described(pipe) -> str:
     """The pipe as a call: its class and the arguments it keeps."""
-    names = sorted(set(inspect.signature(type(pipe)).parameters) & pipe.__dict__.keys())
+    names = sorted(set(lenient_signature(type(pipe)).parameters) & pipe.__dict__.keys())
     values = [getattr(pipe, name) for name in names]
     given = ", ".join(
         f"{name}={value.__name__ if inspect.isfunction(value) else repr(value)}" for name, value in zip(names, values)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..annotations import lenient_signature
 from ..core import dtypes as dt
 from ..core import tree
 from ..core.aval import aval
@@ -46,7 +47,7 @@ SPEC = """pure_callback: result_shape_dtypes has {leaf!r:.60} ({kind}), which ha
 def signature_of(fun: Callable) -> inspect.Signature | None:
     """The signature of a function, None of a builtin that does not tell it."""
     try:
-        return inspect.signature(fun)
+        return lenient_signature(fun)
     except (TypeError, ValueError):
         return None
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..annotations import lenient_signature
 from ..core import tree
 from ..core.aval import Aval, aval
 from ..core.dtypes import canonical, promote
@@ -218,7 +219,7 @@ def argument_name(fun: Callable, in_tree: tree.PyTreeDef, keywords: bool, i: int
             return path[0].key + tree.keystr(path[1:])
     number = path[0].idx if positions is None else positions[path[0].idx]
     try:
-        parameters = list(inspect.signature(getattr(fun, "_traces", fun)).parameters.values())
+        parameters = list(lenient_signature(getattr(fun, "_traces", fun)).parameters.values())
     except (TypeError, ValueError):
         return f"{number}" + tree.keystr(path[1:])
     if number < len(parameters) and parameters[number].kind is not inspect.Parameter.VAR_POSITIONAL:
@@ -254,7 +255,7 @@ def _check_named(fun, parameters: list, nums: set, names: set, what: str):
     if wrong:
         raise ValueError(
             NO_SUCH_ARGUMENT.format(
-                what=what, name=name_of(fun), which=repr(wrong[0]), signature=inspect.signature(fun)
+                what=what, name=name_of(fun), which=repr(wrong[0]), signature=lenient_signature(fun)
             )
         )
 
@@ -275,7 +276,7 @@ def resolve_arguments(fun, nums, names, what: str = "jit") -> tuple[frozenset, f
     """Argument numbers and names, each completed by the other through fun's signature."""
     nums, names = number_set(nums), name_set(names)
     try:
-        parameters = list(inspect.signature(fun).parameters.values())
+        parameters = list(lenient_signature(fun).parameters.values())
     except (TypeError, ValueError):
         return frozenset(nums), frozenset(names)
     _check_named(fun, parameters, nums, names, what)

@@ -8,7 +8,6 @@ Nothing of this costs anything until there is an error.
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 import sysconfig
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..annotations import lenient_signature
 from .aval import Aval
 from .trace import INTERNAL
 from .types import Function
@@ -143,7 +143,7 @@ def explained(error: Exception, write: Callable[[], str], example: str = "", fun
 def signature_of(fun: Function) -> str:
     """What a message says of a function that was called wrongly."""
     try:
-        return THE_FUNCTION.format(name=name_of(fun), signature=inspect.signature(fun))
+        return THE_FUNCTION.format(name=name_of(fun), signature=lenient_signature(fun))
     except (TypeError, ValueError):  # a builtin that does not tell
         return ""
 
@@ -238,7 +238,7 @@ def result_of(transform: Function, fun: Function, **given: Any) -> Function:
 
 def written(transform: Function, fun: Function, given: dict[Any, Any], args: Any, kwargs: Any) -> str:
     """fc.vmap(f, in_axes=1)(float32[3])"""
-    parameters = inspect.signature(transform).parameters
+    parameters = lenient_signature(transform).parameters
     options = {k: v for k, v in given.items() if repr(v) != repr(parameters[k].default)}
     made = as_function(f"fc.{transform.__name__}", (fun,), options)
     return as_function(made, args, kwargs)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import functorch_core as fc
 
+from ..annotations import lenient_signature
 from .base import (
     GradientTransformation,
     GradientTransformationExtraArgs,
@@ -150,7 +150,7 @@ def inject_hyperparams(
     Array([-2.], dtype=float32)
     """
     fixed = {static_args} if isinstance(static_args, str) else set(static_args)
-    signature = inspect.signature(inner_factory)
+    signature = lenient_signature(inner_factory)
     if not fixed <= signature.parameters.keys():
         raise ValueError(
             NO_HYPERPARAMETER.format(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ...annotations import lenient_signature
 from ...core.warn import warn
 from ...torch import arange, full, isneginf, logsumexp, softmax, zeros
 from ...torch.levels.vmap import vmap
@@ -130,7 +130,7 @@ def _positions(*sizes: int, device=None) -> list:
 
 def _takes_score(mod_fn: Callable) -> bool:
     """Whether a function is a score_mod, of five arguments, rather than a mask_mod, of four."""
-    parameters = inspect.signature(mod_fn).parameters.values()
+    parameters = lenient_signature(mod_fn).parameters.values()
     count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
     if count not in (4, 5):
         raise AssertionError(f"Expected 4 or 5 positional args, got {count}")

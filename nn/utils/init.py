@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-
+from ...annotations import lenient_signature
 from ...torch.operators.random.seeds import fork_rng
 from ..modules.module import Module
 
@@ -18,7 +17,7 @@ def skip_init(module_cls, *args, **kwargs):
     """
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
-    if "device" not in inspect.signature(module_cls).parameters:
+    if "device" not in lenient_signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
     device = kwargs.pop("device", "cpu")
     with fork_rng():

@@ -9,6 +9,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator
 
+from ....annotations import lenient_signature
 from ....core.warn import warn
 
 NOT_PICKLED = "{} function is not supported by pickle, please use regular python function or functools.partial instead."
@@ -36,7 +37,7 @@ def _is_local(fn) -> bool:
 def validate_input_col(fn: Callable, input_col):
     """ValueError for a function that does not take as many arguments as there are columns."""
     try:
-        parameters = inspect.signature(fn).parameters.values()
+        parameters = lenient_signature(fn).parameters.values()
     except ValueError:  # written in C
         return
     n = len(input_col) if isinstance(input_col, (list, tuple)) else 1

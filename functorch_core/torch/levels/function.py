@@ -7,11 +7,11 @@ mode the call goes level by level: see `function_levels`.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Sequence
 
 import numpy as np
 
+from ...annotations import lenient_signature
 from ...core import dtypes as dt
 from ...core.aval import aval
 from ...core.trace import open_traces
@@ -495,14 +495,14 @@ def _with_defaults(forward, args, kwargs) -> tuple:
     """All arguments by position, defaults filled in."""
     if not kwargs:
         try:
-            signature = inspect.signature(forward)
+            signature = lenient_signature(forward)
         except (TypeError, ValueError):
             return args
         if len(args) >= len(signature.parameters):
             return args
         bound = signature.bind(*args)
     else:
-        bound = inspect.signature(forward).bind(*args, **kwargs)
+        bound = lenient_signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args
 

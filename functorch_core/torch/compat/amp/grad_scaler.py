@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-import inspect
 from collections import defaultdict
 
+from ....annotations import lenient_signature
 from ....core.warn import warn
 from ... import float16, float32, full, int32, sparse_coo_tensor
 from ...operators.pointwise.foreach import _amp_foreach_non_finite_check_and_unscale_, _amp_update_scale_
@@ -168,7 +168,7 @@ class GradScaler:
 
     def _step_of_scaling(self, optimizer, state: dict, args, kwargs):
         """A step of an optimizer that takes the scale into account."""
-        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+        if "grad_scaler" in lenient_signature(optimizer.step).parameters:
             warn(TAKES_SCALER, FutureWarning)
             return optimizer.step(*args, **kwargs, grad_scaler=self)
         unscaled = state["stage"] is OptState.UNSCALED

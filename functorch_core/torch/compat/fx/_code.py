@@ -170,6 +170,7 @@ class _Writer:
         return text
 
     def _type(self, kind) -> str:
+        kind = getattr(kind, "__forward_arg__", kind)  # of a name that is not there
         if isinstance(kind, str):
             return self._known(kind)
         if kind is None or kind is type(None):

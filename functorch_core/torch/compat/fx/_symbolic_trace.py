@@ -14,6 +14,7 @@ from typing import Any
 
 import functorch_core.torch as torch
 
+from ....annotations import lenient_annotations, lenient_signature
 from ....names import torch_name
 from ....nn import Module, Parameter, Sequential
 from ..._missing import MESSAGE
@@ -151,9 +152,8 @@ class Tracer(TracerBase):
         try:
             with self._patched(function):
                 result = function(*args, **kwargs)
-                self.create_node(
-                    "output", "output", (self.create_arg(result),), {}, type_expr=function.__annotations__.get("return")
-                )
+                kind = lenient_annotations(function).get("return")
+                self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=kind)
         finally:
             _tracing -= 1
         self.submodule_paths = None
@@ -161,7 +161,7 @@ class Tracer(TracerBase):
 
     def _inputs(self, function: Callable, is_module: bool, concrete: dict) -> tuple[list, dict]:
         """Proxies for the parameters of a function; the graph's placeholders."""
-        parameters = list(inspect.signature(inspect.unwrap(function)).parameters.values())
+        parameters = list(lenient_signature(inspect.unwrap(function)).parameters.values())
         args: list = [self.root] if is_module else []
         kwargs: dict = {}
         for parameter in parameters[is_module:]:

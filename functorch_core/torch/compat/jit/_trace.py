@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import functorch_core.torch as torch
 
+from ....annotations import lenient_signature
 from ....core.warn import warn
 from ....nn import Module
 from ..._missing import MESSAGE
@@ -219,7 +220,7 @@ def _apart(inputs):
 def _signature(function: Callable):
     of = type(function).forward.__get__(function) if isinstance(function, Module) else function
     try:
-        return inspect.signature(of)
+        return lenient_signature(of)
     except (TypeError, ValueError):
         return None
 

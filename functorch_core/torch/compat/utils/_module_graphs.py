@@ -7,7 +7,6 @@ given is known by which tensors the others returned. Numbers are no nodes.
 from __future__ import annotations
 
 import contextlib
-import inspect
 from collections.abc import Callable, Sequence
 
 from tensorboard.compat.proto.attr_value_pb2 import AttrValue
@@ -18,6 +17,7 @@ from tensorboard.compat.proto.step_stats_pb2 import DeviceStepStats, StepStats
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorboard.compat.proto.versions_pb2 import VersionDef
 
+from ....annotations import lenient_signature
 from ....nn.modules.module import Module, register_module_forward_hook, register_module_forward_pre_hook
 from ...dispatch.overrides import observed
 from ...tensors import pytree
@@ -152,7 +152,7 @@ def _watching(drawing: _Drawing):
 def _names(model: Module, given: tuple, inputs: Sequence) -> list[str]:
     """Names of the inputs: those of the parameters of `forward`."""
     try:
-        bound = list(inspect.signature(model.forward).bind(*given).arguments)
+        bound = list(lenient_signature(model.forward).bind(*given).arguments)
     except (TypeError, ValueError):
         bound = []
     return bound if len(bound) == len(inputs) else [f"input.{i + 1}" for i in range(len(inputs))]

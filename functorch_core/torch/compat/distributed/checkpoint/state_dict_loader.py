@@ -5,10 +5,10 @@ A checkpoint is loaded by any number of processes: each reads the chunks that ov
 
 from __future__ import annotations
 
-import inspect
 import os
 from typing import Any
 
+from .....annotations import lenient_signature
 from .... import _missing
 from .default_planner import DefaultLoadPlanner
 from .filesystem import FileSystemReader
@@ -62,7 +62,7 @@ def _load(states: dict, reader: StorageReader, planner: LoadPlanner, together: T
     def local() -> LoadPlan:
         found = reader.read_metadata()
         planner.set_up_planner(states, found, together.is_coordinator)
-        known = inspect.signature(reader.set_up_storage_reader).parameters
+        known = lenient_signature(reader.set_up_storage_reader).parameters
         reader.set_up_storage_reader(
             found, together.is_coordinator, **({"rank": together.rank} if "kwargs" in known else {})
         )

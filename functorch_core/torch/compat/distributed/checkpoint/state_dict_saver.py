@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from enum import Enum
 from typing import Any
 
+from .....annotations import lenient_signature
 from .... import _missing
 from .default_planner import DefaultSavePlanner
 from .filesystem import FileSystemWriter
@@ -89,7 +89,7 @@ def _save(state: dict, writer: StorageWriter, planner: SavePlanner, together: To
     def local() -> SavePlan:
         _set_up(planner, state, writer, together.is_coordinator)
         extra = {"rank": together.rank, "use_collectives": True}
-        known = inspect.signature(writer.set_up_storage_writer).parameters
+        known = lenient_signature(writer.set_up_storage_writer).parameters
         writer.set_up_storage_writer(together.is_coordinator, **(extra if "kwargs" in known else {}))
         return writer.prepare_local_plan(planner.create_local_plan())
 
@@ -111,7 +111,7 @@ def _save(state: dict, writer: StorageWriter, planner: SavePlanner, together: To
 
 
 def _set_up(planner: SavePlanner, state: dict, writer: StorageWriter, is_coordinator: bool) -> None:
-    if "storage_meta" in inspect.signature(planner.set_up_planner).parameters:
+    if "storage_meta" in lenient_signature(planner.set_up_planner).parameters:
         planner.set_up_planner(state_dict=state, storage_meta=writer.storage_meta(), is_coordinator=is_coordinator)
     else:  # as planners were before
         planner.set_up_planner(state, is_coordinator)

@@ -6,10 +6,10 @@ A value that a later stage needs goes through all stages between. Parameters kee
 from __future__ import annotations
 
 import enum
-import inspect
 from collections.abc import Callable
 from typing import Any
 
+from .....annotations import lenient_signature
 from .....nn import Module
 from ....tensors.base import Tensor
 from ...fx import Graph, GraphModule, Node, Tracer
@@ -184,7 +184,7 @@ def pipeline(
         module.get_submodule(name)
         if not isinstance(point, SplitPoint):
             raise ValueError(UNKNOWN_POINT)
-    bound = inspect.signature(module.forward).bind(*mb_args, **(mb_kwargs or {}))
+    bound = lenient_signature(module.forward).bind(*mb_args, **(mb_kwargs or {}))
     bound.apply_defaults()
     plain = {name: x for name, x in bound.arguments.items() if not isinstance(x, Tensor)}
     constants = {name: x for name, x in plain.items() if x is None or isinstance(x, base_types)}

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 
 import functorch_core.torch as torch
 
+from .....annotations import lenient_annotations
 from .....nn import Module, Parameter
 from .... import _missing
 from ....tensors.base import Tensor
@@ -169,7 +170,7 @@ def make_fx(
             result = f(*given)
         leaves, spec = tree_flatten(result)
         nodes = list(map(mode.argument, leaves))
-        kind = getattr(inspect.unwrap(f), "__annotations__", {}).get("return")
+        kind = lenient_annotations(inspect.unwrap(f)).get("return")
         if tree is None:
             mode.graph.output(tree_unflatten(nodes, spec), kind)
         else:
