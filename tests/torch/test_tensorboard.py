@@ -136,6 +136,7 @@ def test_wrong_arguments_raise_as_in_pytorch(tmp_path):
                 writer.add_hparams({"a": [1]}, {})
 
 
+@pytest.mark.filterwarnings("ignore:Setting the dtype on a NumPy array")  # by TensorBoard; NumPy 2.5 says so
 def test_tensors_of_16_bits_are_read_by_tensorboard(tmp_path):
     """PyTorch writes the bits of float32 for them, which TensorBoard cannot read."""
     from tensorboard.util.tensor_util import make_ndarray
