@@ -21,7 +21,7 @@ from typing import Any
 
 from ..core import dtypes as dt
 from ..core.aval import Aval
-from ..core.graph import Graph
+from ..core.graph import Graph, simplified
 from ..core.trace import Builder, Traced
 from ..engine.units import SCALAR_AVALS
 
@@ -150,4 +150,4 @@ def trace_body(name: str, body: Callable[[Builder], Any]) -> tuple[Graph, bool]:
     with builder:
         out = body(builder)
         multiple = isinstance(out, (list, tuple))
-        return builder.finish(out if multiple else [out]), multiple
+        return simplified(builder.finish(out if multiple else [out])), multiple

@@ -48,10 +48,10 @@ def resized(graph: Graph, what: Hashable, derive: Callable[[], Made]) -> Made:
     return derive() if member is None else member.made(what, derive)
 
 
-def made_at(key: tuple[Any, ...], make: Callable[[], Made]) -> Made:
+def made_at(key: tuple[Any, ...] | None, make: Callable[[], Made]) -> Made:
     """make(), a tuple of graphs and static values that follows from the key, in which there are avals; or the same, of
-    what was made for other sizes."""
-    member = _member(key, is_known=False)
+    what was made for other sizes. None is no key."""
+    member = None if key is None else _member(key, is_known=False)
     return make() if member is None else member.made("", make)
 
 

@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...array.array import Array
-from ...core.graph import simplified
 from ...core.trace import Builder
 from ...engine import NoData
 from ...engine.errors import out_of_memory
@@ -312,11 +311,7 @@ class TorchOp(LookedUp):
             args = [_static(v) if slot is None else slot.placeholder(builder, v) for slot, v in zip(self.slots, bound)]
             return self.fun(*args[:n], **dict(zip(self.names[n:], args[n:])))
 
-        def trace():
-            graph, multiple = traced(self.name, body)
-            return simplified(graph), multiple
-
-        graph, multiple = trace() if key is None else made_at((self, *key), trace)
+        graph, multiple = made_at(key and (self, *key), lambda: traced(self.name, body))
         call = Call(self, bound)
         op = GraphOp(graph, self.name, multiple, node_class_of(call.node))
         op.call = call
