@@ -11,7 +11,6 @@ where indices may count from the end, the size is added first.
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ from ..core.aval import Aval, HasAval
 from ..core.trace import Traced
 from .deferred import Check, check_later, check_unit
 from .ranges import moved, range_of
-from .recorder import is_internal
+from .recorder import users_call
 from .value import ABSENT, SHARDED, Value
 
 FEW = 16  # indices that Python compares, in 0.4 us for the 3 of two calls of NumPy
@@ -70,7 +69,7 @@ def check(
     array = None if found is None else moved(index, known)
     if array is None:
         unit = check_unit(_worst(-lowest, ignore), index.aval, size - lowest, -lowest)
-        check_later(unit, index, Check(failure, what, _users_line()), watched, results)
+        check_later(unit, index, Check(failure, what, users_call()), watched, results)
     else:
         _look(array, lowest, size, failure, ignore)
 
@@ -86,7 +85,7 @@ def check_nonzero(value: Value, failure: Callable[[int], Exception], what: str, 
         return
     found = extent_of(value)
     if found is None:
-        check_later(check_unit(_has_zero, value.aval, 1, 0), value, Check(failure, what, _users_line()), watched)
+        check_later(check_unit(_has_zero, value.aval, 1, 0), value, Check(failure, what, users_call()), watched)
     elif found[0] <= 0 <= found[1] and not _host(value.data).all():
         raise failure(0)
 
@@ -161,13 +160,6 @@ def _look(array: np.ndarray, lowest: int, size: int, failure: Callable[[int], Ex
 
 
 # ---- recorded indices ----------------------------------------------------------------------------
-
-
-def _users_line() -> tuple[Any, ...]:
-    frame: Any = sys._getframe(2)  # of the user there is one
-    while is_internal(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame.f_code, frame.f_lasti
 
 
 @functools.cache
