@@ -93,17 +93,15 @@ def recording(
         append="".join([LINE + x for x in append]),
         packed=f"; recording.ints += ({', '.join(ints)},)" if ints else "",
         source=source.replace("\n", LINE),
-        results=(_one() if results is None else _several(results)).replace("\n", LINE),
+        results=_results(results).replace("\n", LINE),
     )
     return textwrap.indent(text, " " * indent)
 
 
-def _one() -> str:
-    return RESULT.format(v="value", aval="unit.out_aval")
-
-
-def _several(n: int) -> str:
-    """The text that names a list of n results `value`."""
+def _results(n: int | None) -> str:
+    """The text that names the result `value`, or a list of n results."""
+    if n is None:
+        return RESULT.format(v="value", aval="unit.out_aval")
     avals, found = "".join([f"a{i}, " for i in range(n)]), ", ".join([f"v{i}" for i in range(n)])
     each = "".join([RESULT.format(v=f"v{i}", aval=f"a{i}") for i in range(n)])
     return f"\n{avals}= unit.out_avals{each}\nvalue = [{found}]"

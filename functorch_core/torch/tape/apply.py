@@ -185,29 +185,16 @@ class OpNode(Node):
             raise RuntimeError(FREED)
         if self.versions:
             self._check_versions()
-        if taped.through and grads[0] is not None:
-            return grads * taped.through
         given = tuple([g is not None and m for g, m in zip(grads, taped.out_mask)])
-        if True not in given:
-            return (None,) * len(taped.mask)
-        route = taped.route(given)
-        if route is not None:
-            cts = [g for g, use in zip(grads, given) if use]
-            found = [cts[i] for i in route]
-        elif create_graph or (active.levels is not None and _any_level(grads)):
+        route, unit, _, places = taped.ways.get(given) or taped.way(given)
+        if unit is None:
+            return [None if i is None else grads[i] for i in route]
+        if create_graph or (active.levels is not None and _any_level(grads)):
             found = self._differentiably(grads, given, create_graph)
         else:
-            values = [v if v.__class__ is Value else unpacked_value(v) for v in saved]
-            for g, use in zip(grads, given):
-                if use:
-                    values.append(g._value if g._view is None else g._read())
-            found = [new_tensor(v) for v in record(taped.backward(given)[1], values)]
-        if False in given:
-            found = taped.without_absent(given, found)
-        if taped.all_in:
-            return found
-        outs = iter(found)
-        return [next(outs) if m else None for m in taped.mask]
+            values = [*map(unpacked_value, saved), *[value_of(g) for g, use in zip(grads, given) if use]]
+            found = list(map(new_tensor, record(unit, values)))
+        return found if places is None else [None if i is None else found[i] for i in places]
 
     def of_values(self, grads: Sequence, code, place: int) -> Sequence:
         """apply() in a pass without hooks, modes, levels and second derivatives: cotangents may be values, gradients

@@ -54,8 +54,7 @@ class Taped:
 
     forward: inputs -> outputs, kept values. backward: saved inputs, saved outputs, kept values,
     cotangents -> gradients, one for each input in the mask. `checked` are the saved inputs whose
-    version counts: those that the first derivative needs. `through`: if not 0, the one cotangent is
-    the gradient of each of so many inputs (a sum), and nothing is computed.
+    version counts: those that the first derivative needs.
     """
 
     __slots__ = (
@@ -68,34 +67,23 @@ class Taped:
         "n_kept",
         "checked",
         "out_mask",
-        "all_in",
         "node_name",
-        "through",
         "_backward",
         "_units",
-        "_routes",
-        "_reached",
         "ways",
         "ops",
     )
 
     def __init__(self, graph: Graph, mask: tuple[bool, ...], name: str, multiple: bool):
         self.graph, self.mask, self.n_out = graph, mask, len(graph.outputs)
-        self.all_in = all(mask)
         derived = resized(graph, mask, lambda: _derived(graph, mask))
         self.out_mask, self.n_kept, self._backward = derived.out_mask, derived.n_kept, derived.backward
         self.saved_inputs, self.checked = derived.saved_inputs, derived.checked
         self.saved_outputs = derived.saved_outputs
         self.forward = Unit(derived.forward, name, multiple or bool(self.n_kept))
         self._units: dict[tuple, tuple[Graph, Unit]] = {}
-        self._routes: dict[tuple, tuple | None] = {}
-        self._reached: dict[tuple, tuple[bool, ...]] = {}
         self.ways: dict[tuple, Way] = {}
         self.ops: dict = {}  # what `_apply` and `_levels` derive from this, as ops
-        plain = (
-            self.all_in and self.out_mask == (True,) and not (self.n_kept or self.saved_inputs or self.saved_outputs)
-        )
-        self.through = len(mask) if plain and self.route((True,)) is not None else 0
 
     def backward(self, given: tuple[bool, ...]) -> tuple[Graph, Unit]:
         """The backward graph, and its unit, where these outputs have a cotangent."""
@@ -112,17 +100,6 @@ class Taped:
             found += op.units()
         return found
 
-    def route(self, given: tuple[bool, ...]) -> tuple[int, ...] | None:
-        """Which given cotangent each gradient simply is (that of a sum); None if one is computed."""
-        try:
-            return self._routes[given]
-        except KeyError:
-            graph = self.backward(given)[0]
-        place = {s: i for i, s in enumerate(graph.inputs[len(graph.inputs) - sum(given) :])}
-        found = tuple(place.get(s) for s in graph.outputs)
-        self._routes[given] = found = None if None in found else found
-        return found
-
     def way(self, given: tuple[bool, ...]) -> Way:
         """How gradients come of the cotangents that are given: found in `ways` from then on."""
         found = self.ways[given] = self._find_way(given)
@@ -131,26 +108,18 @@ class Taped:
     def _find_way(self, given: tuple[bool, ...]) -> Way:
         if True not in given:
             return Way((None,) * len(self.mask), None, None, None)
-        route = self.route(given)
+        graph, unit = self.backward(given)
+        cotangents = graph.inputs[len(graph.inputs) - sum(given) :]
         wanted = [i for i, m in enumerate(self.mask) if m]
-        if route is not None:
-            cts = [i for i, g in enumerate(given) if g]
-            places = dict(zip(wanted, [cts[i] for i in route]))
-            return Way(tuple([places.get(i) for i in range(len(self.mask))]), None, None, None)
-        unit = self.backward(given)[1]
-        kept = self.without_absent(given, list(range(len(wanted))))
-        places = dict(zip(wanted, kept))
-        found = tuple([places.get(i) for i in range(len(self.mask))])
-        same = found == tuple(range(len(found)))
-        return Way(None, unit, recorder_of_several(unit.n_inputs, len(unit.out_avals)), None if same else found)
-
-    def without_absent(self, given: tuple[bool, ...], grads: list) -> list:
-        """The gradients, None for those that no given cotangent reaches."""
-        found = self._reached.get(given)
-        if found is None:
-            graph = self.backward(given)[0]
-            found = self._reached[given] = reached(graph, graph.inputs[len(graph.inputs) - sum(given) :])
-        return grads if all(found) else [g if r else None for g, r in zip(grads, found)]
+        passed = dict(zip(cotangents, [i for i, g in enumerate(given) if g]))
+        if all([s in passed for s in graph.outputs]):  # as those of a sum are
+            route = dict(zip(wanted, [passed[s] for s in graph.outputs]))
+            return Way(tuple([route.get(i) for i in range(len(self.mask))]), None, None, None)
+        known = (True,) * len(wanted) if all(given) else reached(graph, cotangents)
+        found = {i: k for k, (i, r) in enumerate(zip(wanted, known)) if r}
+        places = tuple([found.get(i) for i in range(len(self.mask))])
+        same = places == tuple(range(len(places)))
+        return Way(None, unit, recorder_of_several(unit.n_inputs, len(unit.out_avals)), None if same else places)
 
     @property
     def second_order(self) -> Graph:
