@@ -84,9 +84,9 @@ def test_what_programs_have_brought_says_what_the_next_is_worth(plans, expected)
 
 def test_sizes_make_no_family_of_their_own():
     before = set(programs._plans)
-    for n in (5, 6, 7):
+    for n in (205, 206, 207):  # which no other test has
         (torch.ones(n, 3) * 2.5 + torch.ones(n, 1)).tanh().sum().item()
-    torch.ones(5, 3).tanh().sum().item()
+    torch.ones(205, 3).tanh().sum().item()
     keys = [key for key in programs._plans if key not in before]
     families = [family_of(key[0], key[1]) for key in keys]
     assert len(keys) == 4 and len({id(f) for f in families}) == 2
