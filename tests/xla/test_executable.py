@@ -286,3 +286,39 @@ def test_programs_run_on_the_calling_thread(own_cache):
     """Whichever way they were come by, on each device, donated to, from several threads."""
     said = run_python(ON_THIS_THREAD, FUNCTORCH_CPU_ASYNC="1", FUNCTORCH_CPU_DEVICES="2")
     assert "'compiles': 4" in said and "'disk_hits': 3" in said
+
+
+LARGE = """
+import numpy as np
+from functorch_core import xla
+from functorch_core.xla.executable import LARGE_TEMPORARY
+from programs import aval, module
+
+x, out = aval((64,)), aval((131072,))
+body = '''
+%b = stablehlo.broadcast_in_dim %a0, dims = [1] : (tensor<64xf32>) -> tensor<131072x64xf32>
+%f = stablehlo.fft %b, type = RFFT, length = [64] : (tensor<131072x64xf32>) -> tensor<131072x33xcomplex<f32>>
+%p = stablehlo.real %f : (tensor<131072x33xcomplex<f32>>) -> tensor<131072x33xf32>
+%z = stablehlo.constant dense<0.0> : tensor<f32>
+%r0 = stablehlo.reduce(%p init: %z) applies stablehlo.maximum across dimensions = [1]
+  : (tensor<131072x33xf32>, tensor<f32>) -> tensor<131072xf32>'''
+program = xla.compile(module([x], [out], body), inputs=[x], outputs=[out], cache=False)
+assert program.memory_analysis()["temp"] >= LARGE_TEMPORARY
+given = np.random.default_rng(0).random(64, np.float32)
+results = []
+for i in range(6):
+    if i % 2:
+        results += program([xla.put(given)])
+    else:
+        found = []
+        program.run_into([xla.put(given)], found)
+        results += found[0]
+    assert all(result.is_ready() for result in results[:-1])
+for result in results:
+    np.testing.assert_allclose(xla.to_numpy(result), np.fft.rfft(given).real.max(), rtol=1e-4)
+"""
+
+
+def test_large_programs_run_one_after_another():
+    """So that there is one block of temporary memory, whichever way they are started."""
+    run_python(LARGE, FUNCTORCH_CPU_ASYNC="1")
