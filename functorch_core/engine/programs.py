@@ -312,6 +312,8 @@ def _new_plan(
     start, threshold = _when(units, recording, key[1], read)
     if start > 2.0:
         start, threshold = _after(start, threshold, min(family.patience(), 1.0))
+    elif threshold > 1.0 and _makes_its_own(recording, key[1]):
+        start, threshold = max(2.0, start), max(3.0, threshold)
     plan = Plan(start, threshold, units, _ends(recording), family, read)
     family.plans.add(plan)
     count("plans")
@@ -319,6 +321,17 @@ def _new_plan(
         plan = _plans.setdefault(key, plan)
         _forget_old_plans()
     return plan
+
+
+def _makes_its_own(recording: Recording, live: tuple[int, ...]) -> bool:
+    """Whether it begins with results of nothing, half as many as it leaves, as where a model is made: what comes next
+    is another recording, which has those for its inputs."""
+    made = 0
+    for unit, codes in recording.calls():
+        if any([SCALAR < code < 0 for code in codes]):
+            break
+        made += len(unit.out_avals)
+    return made < len(recording.values) and 2 * made >= len(live)
 
 
 def _when(

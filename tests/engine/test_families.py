@@ -10,6 +10,7 @@ import pytest
 from functorch_core import torch
 from functorch_core.engine import cost, programs
 from functorch_core.engine.families import Family, family_of
+from functorch_core.xla import onednn
 
 PROGRAM = """
 from functorch_core import engine, torch
@@ -29,8 +30,22 @@ print(engine.stats()["compiles"])
 """
 
 
-def compiled(times: int) -> int:
-    command = [sys.executable, "-c", PROGRAM.format(times=times)]
+MODEL = """
+from functorch_core import engine, torch
+from functorch_core.torch import nn
+
+torch.manual_seed(0)
+layers = [nn.Sequential(nn.Conv2d(48, 48, 3, padding=1), nn.BatchNorm2d(48), nn.ReLU()) for _ in range(6)]
+model = nn.Sequential(nn.Conv2d(3, 48, 3), *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(48, 10)).eval()
+with torch.no_grad():
+    for image in torch.randn(8, 1, 3, 96, 96):
+        model(image).argmax().item()
+print(engine.stats()["compiles"])
+"""
+
+
+def compiled(times: int, program: str = PROGRAM) -> int:
+    command = [sys.executable, "-c", program.format(times=times)]
     done = subprocess.run(
         command, check=True, capture_output=True, text=True, env={**os.environ, "FUNCTORCH_CACHE": "0"}
     )
@@ -45,6 +60,12 @@ def test_lengths_that_soon_come_no_more_are_not_compiled():
 
 def test_a_length_that_comes_often_is_compiled():
     assert compiled(400) == 20
+
+
+@pytest.mark.skipif(not onednn.is_available(), reason="convolutions have no quick way op by op")
+def test_what_makes_the_model_is_not_compiled():
+    """The first image is classified in the recording that makes the parameters, which never comes again."""
+    assert compiled(1, MODEL) == 1
 
 
 class Stub(SimpleNamespace):
