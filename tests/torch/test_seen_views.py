@@ -60,6 +60,34 @@ def test_values_layout_and_memory(name):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("name", CALLS)
+def test_of_shared_memory(name, transposed):
+    """Of an array's memory: writes on either side are seen on the other."""
+    found = []
+    for lib in (torch, reference):
+        memory = np.arange(24.0).reshape(2, 3, 4)
+        x = lib.from_numpy(memory.transpose(2, 0, 1)).permute(1, 2, 0) if transposed else lib.from_numpy(memory)
+        try:
+            views = thrice(CALLS[name], lib, x)
+        except RuntimeError:  # of strides that a view cannot have
+            found.append("refused")
+            continue
+        told = [(v.tolist(), v.stride(), v.storage_offset(), v.is_contiguous(), v._is_view()) for v in views]
+        told += [v._base is x for v in views] if not transposed else []
+        memory *= 2
+        told += [views[2].tolist(), (views[2] + 1).tolist()]
+        if name != "expand":
+            views[2].add_(1)
+        told += [memory.tolist(), x.tolist(), views[0].tolist()]
+        with lib.no_grad():
+            told.append(CALLS[name](x).tolist())
+        leaf = lib.from_numpy(memory).requires_grad_()
+        thrice(CALLS[name], lib, leaf)[2].sum().backward()
+        found.append([*told, leaf.grad.tolist()])
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_history(name):
     """On the tape: node, gradient, what is forbidden in no_grad."""

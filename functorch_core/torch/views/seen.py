@@ -98,8 +98,13 @@ def see_again(known, tensor, ints=()):
         cell = alias.cell
     else:
         cell = alias.cell
-        if cell.__class__ is not Cell or known.by_strides and not alias.contiguous:  # shared, if it is no Cell
+        if known.by_strides and not alias.contiguous:
             return None
+        if cell.__class__ is not Cell:  # shared: nothing is recorded
+            if tensor._ge is not None or active.marks_inference:
+                return None
+            lens = known.lenses[0]
+            return cell.make_view(tensor, new_tuple(Lens, (lens.kind, lens.params, ints)) if ints else lens, known)
         value = tensor._value if alias.seen == cell.version else cell.show(tensor, alias)
     lenses, enabled, edge = known.lenses, state.enabled, tensor._ge
     if ints:

@@ -12,6 +12,7 @@ import os
 import weakref
 from functools import partial
 from sys import getrefcount
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from ..tensors.base import Tensor, new_tensor
 from .bits import check_array, resolved
 from .cells import Alias, Cell, Lens, based_on, contiguous_strides, getter, make_view, root_of, share
 from .files import File
+
+if TYPE_CHECKING:
+    from .seen import Seen
 
 SNAPSHOT = 1 << 16  # bytes; less is copied when it is read, more when an op needs it
 _lock = RLock()  # of those who write to memory and those who give it up
@@ -182,14 +186,19 @@ class SharedCell(Cell):
         tensor._value = value
         return value
 
-    def make_view(self, tensor: Tensor, lens: Lens) -> Tensor:
-        """A view of a tensor without history; what it shows is read when somebody asks."""
+    def make_view(self, tensor: Tensor, lens: Lens, known: Seen | None = None) -> Tensor:
+        """A view of a tensor without history; what it shows is read when somebody asks. `known`: what such a call was
+        found to be."""
         if not self.memory.is_held():
             give_up(self)
             return make_view(tensor, lens)
         alias = tensor._view
         view = Alias(self, (*alias.chain, lens), *based_on(tensor, alias), alias.untracked)
-        a = getter((lens.static,), tensor._value.aval).unit.out_aval
+        if known is None:
+            a = getter((lens.static,), tensor._value.aval).unit.out_aval
+        else:
+            a, view.permuted = known.unit.out_aval, True if known.permuting else alias.permuted
+            view.contiguous = known.contiguous if alias.contiguous else None
         out = new_tensor(live(a, partial(self.memory.shown, view, a.dtype)))
         out._view = view
         return out
