@@ -770,7 +770,11 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 def _multinomial_of_host(weights, num_samples) -> Tensor | None:
     """Of weights that lie on the host."""
     array = on_host(weights)
-    return None if array is None else without_history(from_numpy(draw.multinomial(bits_of(None), array, num_samples)))
+    if array is None:
+        return None
+    drawn = from_numpy(draw.multinomial(bits_of(None), array, num_samples))
+    drawn.extent = None, 0, array.shape[-1] - 1  # known without looking: what is chosen by it is in bounds
+    return without_history(drawn)
 
 
 def one_of_each(weights: Tensor) -> Tensor:
