@@ -127,6 +127,12 @@ def extent_of(index: Value, ignore: int | None = None) -> tuple[int, int] | None
     return low, high
 
 
+def below(value: Value, n: int) -> Value:
+    """A value of whose integers it is known, without looking, that they are from 0 to n - 1."""
+    value.extent = None, 0, n - 1
+    return value
+
+
 def _host(data: Any) -> np.ndarray:
     return data if isinstance(data, np.ndarray) else xla.to_numpy(data)
 

@@ -11,6 +11,7 @@ import numpy as np
 from ....core import dtypes as dt
 from ....core.trace import open_traces
 from ....core.warn import warn
+from ....engine.bounds import below
 from ....engine.cost import NUMPY_DIMS
 from ....engine.value import computed, from_numpy, to_numpy
 from ...dispatch.devices import resolve, xla_device
@@ -33,9 +34,7 @@ from ..shape.copies import _copy_onto, _old, fitted_to
 from ..shape.creation import NEGATIVE, check_out_dtype, data_dtype, like_strides, size_given, size_of
 from ..shape.data import finish, require_grad
 from ..shape.joining import common_shape
-from . import keys, on_device
-from . import seeds as random
-from .on_device import There
+from . import keys, on_device, seeds
 from .sampling_gradients import dirichlet_of, gamma_of
 from .seeds import bits_of, default_generator, drawing
 
@@ -46,7 +45,7 @@ def sampled(
     *parameters: Tensor,
     device=None,
     requires_grad: bool = False,
-    there: There | None = None,
+    there: on_device.There | None = None,
     generator=None,
 ) -> Tensor:
     """A tensor of drawn(shape, *arrays of the parameters), on their device unless another is given:
@@ -241,7 +240,7 @@ def _like(name: str, drawn):
 
 
 def _sampled_like(
-    input, memory_format, device, requires_grad: bool, drawn, there: There | None = None, generator=None
+    input, memory_format, device, requires_grad: bool, drawn, there: on_device.There | None = None, generator=None
 ) -> Tensor:
     """A tensor like another, filled by drawn(shape, serial) in the order of its memory."""
     device = input.device if device is None else device
@@ -502,7 +501,7 @@ def without_gradient(made: Tensor, source: Tensor) -> Tensor:
 
 
 def fill_drawn(
-    op: str, tensor: Tensor, drawn, *parameters: Tensor, there: There | None = None, generator=None
+    op: str, tensor: Tensor, drawn, *parameters: Tensor, there: on_device.There | None = None, generator=None
 ) -> Tensor:
     """Overwrite with drawn(shape, *arrays of the parameters), in the order of the memory: tensor.op_()."""
     check_writable(tensor, op=op)
@@ -770,11 +769,8 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 def _multinomial_of_host(weights, num_samples) -> Tensor | None:
     """Of weights that lie on the host."""
     array = on_host(weights)
-    if array is None:
-        return None
-    drawn = from_numpy(draw.multinomial(bits_of(None), array, num_samples))
-    drawn.extent = None, 0, array.shape[-1] - 1  # known without looking: what is chosen by it is in bounds
-    return without_history(drawn)
+    n = 0 if array is None else array.shape[-1]
+    return without_history(below(from_numpy(draw.multinomial(bits_of(None), array, num_samples)), n)) if n else None
 
 
 def one_of_each(weights: Tensor) -> Tensor:
@@ -827,7 +823,7 @@ def sample_dirichlet(input, generator=None):
 # ---- the functions of torch.random in torch ------------------------------------------------------
 
 NAMESPACE = {
-    name: getattr(random, name)
+    name: getattr(seeds, name)
     for name in (
         "Generator",
         "default_generator",
