@@ -29,6 +29,14 @@ CALLS = {
     "rows": lambda x: x[:, 1:],
     "box": lambda x: x[1, ..., None, 1:3],
     "last": lambda x: x[..., -1],
+    "element": lambda x: x[1, 1, 2],
+    "last element": lambda x: x[-1, -1, -1],
+    "element of rows": lambda x: x[1][1][2],
+    "element of a transpose": lambda x: x.transpose(0, 2)[2, 1, 0],
+    "element of a part": lambda x: x[:, 1:][1, 0, -2],
+    "element of an expanded row": lambda x: x[:, :1].expand(2, 5, 4)[1, 3, 2],
+    "element of a diagonal": lambda x: x.diagonal(0, 1, 2)[1][1],
+    "element of windows": lambda x: x.unfold(2, 2, 1)[1, 2, 1, 1],
     "of a view": lambda x: x.transpose(0, 1)[1:].reshape(-1),
     "of a view of a view": lambda x: x.view(24)[3:].unsqueeze(0),
 }
@@ -86,6 +94,43 @@ def test_of_shared_memory(name, transposed):
         thrice(CALLS[name], lib, leaf)[2].sum().backward()
         found.append([*told, leaf.grad.tolist()])
     assert found[0] == found[1]
+
+
+def test_elements_of_other_numbers():
+    """Conjugates, negated and reinterpreted numbers, other dtypes, and indices that vary."""
+    found = []
+    for lib in (torch, reference):
+        told = []
+        x = lib.complex(lib.arange(600.0).reshape(200, 3), -lib.arange(600.0).reshape(200, 3)) + 1
+        for view in (x, x.conj(), x.conj().imag, lib.view_as_real(x.conj().resolve_conj())[..., 1], x.T[1:].conj()):
+            n = view.shape[1]
+            told += [[view[i % view.shape[0], i % n].item(), view[i % view.shape[0]][i % n].item()] for i in range(5)]
+        for dtype in (lib.bfloat16, lib.float16, lib.int64, lib.uint8, lib.bool, lib.float64):
+            y = lib.arange(600).reshape(3, 200).to(dtype)
+            told += [[y[i, 7 * i].item(), y[i][-i].item(), y[-1, 199 - i].item(), str(y[i, i])] for i in range(3)]
+            told += [y.view(lib.uint8)[i, i + 1].item() for i in range(3) if dtype != lib.bool]
+        y.sum().item()
+        part = y[1:, 100:]
+        for _ in range(4):  # writes in between
+            part[0, 3] += 1
+            y[1][103].mul_(2)
+            told += [part[0][3].item(), y[1, 103].item(), y._version, part[0, 3]._base is y]
+        found.append(told)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("index", [(3, 0), (-4, 1), (0, 200), (2, -201)])
+def test_elements_out_of_bounds(index):
+    said = []
+    for lib in (torch, reference):
+        x = lib.ones(3, 200)
+        for _ in range(3):
+            assert x[2, 5].item() + x[0, 199].item() == 2
+        for call in (lambda x: x[index], lambda x: x[index[0]][index[1]]):
+            with pytest.raises(IndexError) as error:
+                call(x)
+            said.append(str(error.value))
+    assert said[:2] == said[2:]
 
 
 @pytest.mark.parametrize("name", CALLS)

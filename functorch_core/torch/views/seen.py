@@ -7,12 +7,17 @@ lens and the op that reads it: it appends to the recording and makes one alias a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
+from operator import mul
 from typing import Any
 
+import numpy as np
+
 from ...core.aval import Aval
-from ...engine import Unit
+from ...engine import Unit, Value
 from ...engine.recorder import record
+from ...engine.value import computed
 from ...engine.written_out import NAMES as RECORDING
 from ...engine.written_out import recording
 from ..tape.apply import op_node
@@ -20,6 +25,7 @@ from ..tape.modes import state
 from ..tape.node import Taped, sequence
 from ..tensors.active import active
 from ..tensors.base import Tensor
+from .at_hand import host_array, whole_of
 from .cells import (
     KINDS,
     ONE_NODE,
@@ -36,24 +42,54 @@ from .cells import (
 )
 
 MOST = 4096  # calls that an op keeps
+MOST_INTS = 8  # of a lens of which only some vary
 
 
 class Seen:
-    """What a call of a view was found to be: a lens, and the op that reads it. The ints of the lens may vary.
+    """What a call of a view was found to be: a lens, and the op that reads it. The ints of the lens may vary; where
+    only some do, `open` says which. `element`: where it looks at one element, its place, None for an int of the lens.
 
     `by_strides` says that it is so of contiguous tensors only, `contiguous` whether of such a tensor the view is, too.
     """
 
-    __slots__ = ("lenses", "ints", "others", "op", "unit", "permuting", "by_strides", "contiguous", "how", "saves_ints")
+    __slots__ = (
+        "lenses",
+        "ints",
+        "open",
+        "element",
+        "others",
+        "op",
+        "unit",
+        "permuting",
+        "by_strides",
+        "contiguous",
+        "how",
+        "saves_ints",
+    )
 
-    def __init__(self, lens: Lens, a: Aval, by_strides: bool = False):
+    def __init__(self, lens: Lens, a: Aval, by_strides: bool = False, open_places: tuple[int, ...] = ()):
         kind = KINDS[lens.kind]
+        self.open, self.element = open_places, _element_of(lens, a)
         self.lenses, self.ints, self.others = (lens,), lens.ints, (None,) * len(lens.ints)
         self.op = getter((lens.static,), a)
         self.unit, self.how = self.op.unit, None
         self.by_strides, self.permuting = by_strides, kind.permuting
         shape, strides, _ = kind.layout(a.shape, contiguous_strides(a.shape), 0, *lens.params, *lens.ints)
         self.contiguous = is_dense(shape, strides, contiguous_strides(shape))
+
+    def read(self, of: Value, alias: Alias, ints: tuple[int, ...]) -> Value | None:
+        """The element, where it can be had of a host array without a recording (x[i, j].item(): 2 us for 9): of the
+        tensor's value, or of the cell's that the tensor is a part of (x[i][j])."""
+        given = iter(ints)
+        place = ints if len(ints) == len(self.element) else [next(given) if i is None else i for i in self.element]
+        array = host_array(of)
+        if array is not None:
+            return computed(self.unit.out_aval, np.array(array[tuple(place)]))
+        array = whole_of(alias)
+        if array is None:
+            return None
+        _, strides, offset = alias.layout()
+        return computed(self.unit.out_aval, np.array(array.reshape(-1)[offset + sum(map(mul, strides, place))]))
 
     def taped(self) -> Taped | None:
         """How to differentiate it; None if that is not as simple as with most views."""
@@ -62,6 +98,16 @@ class Seen:
             self.how = False if how is None or how.forward.multiple or how.saved_outputs else how
             self.saves_ints = bool(self.how) and how.saved_inputs == tuple(range(1, 1 + len(self.others)))
         return self.how or None
+
+
+def _element_of(lens: Lens, a: Aval) -> tuple[int | None, ...] | None:
+    """Where the one element is that a lens shows of a tensor of this aval; None for other lenses."""
+    if lens.kind not in ("index", "select") or not a.shape:
+        return None
+    spec, news = lens.params
+    if news or len(spec) != len(a.shape) or any([stays for _, _, _, stays in spec]):
+        return None
+    return tuple([start for start, _, _, _ in spec])
 
 
 def units_of(known: Seen | SeenSeveral | None) -> list[Unit]:
@@ -83,13 +129,40 @@ def remember(seen: dict, key: tuple, tensor: Tensor, made: Tensor, ints: tuple =
     if made is tensor or view.__class__ is not Alias or view.cell is not alias.cell:
         return
     chain, contiguous = view.chain, alias.contiguous
-    if chain and chain[:-1] == alias.chain and ints in ((), chain[-1].ints) and (contiguous or not by_strides):
-        seen[key] = Seen(chain[-1], tensor._value.aval, by_strides)
+    if chain and chain[:-1] == alias.chain and (contiguous or not by_strides):
+        open_places = places(ints, chain[-1].ints)
+        if open_places is not None:
+            seen[key] = Seen(chain[-1], tensor._value.aval, by_strides, open_places)
+
+
+def places(ints: tuple[int, ...], of_lens: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Where among the ints of a lens those are that a key leaves open: () for all of them, or if there are none; None
+    if that cannot be told of these."""
+    if ints in ((), of_lens):
+        return ()
+    if len(of_lens) > MOST_INTS:
+        return None
+    fitting = [
+        found
+        for found in itertools.combinations(range(len(of_lens)), len(ints))
+        if all([of_lens[place] == i for place, i in zip(found, ints)])
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def filled(of_lens: tuple[int, ...], open_places: tuple[int, ...], ints: tuple[int, ...]) -> tuple[int, ...]:
+    """The ints of a lens with others in the places that are open."""
+    found = list(of_lens)
+    for place, i in zip(open_places, ints):
+        found[place] = i
+    return tuple(found)
 
 
 # With what records it as a part of the text: 0.05 us of 0.9.
 SEE_AGAIN = """
 def see_again(known, tensor, ints=()):
+    if ints and known.open:
+        ints = filled(known.ints, known.open, ints)
     alias = tensor._view
     if alias is None:
         if known.by_strides and tensor._strides is not None:
@@ -130,7 +203,10 @@ def see_again(known, tensor, ints=()):
     else:
         unit, made._ge = known.unit, None
     of = value
-    if not ints:
+    value = None if known.element is None or made._ge is not None else known.read(of, alias, ints)
+    if value is not None:
+        pass
+    elif not ints:
 {record}
     elif len(ints) == 1:
         (i,) = ints
@@ -177,6 +253,7 @@ NAMES: dict[str, Any] = {
     "Lens": Lens,
     "Tensor": Tensor,
     "active": active,
+    "filled": filled,
     "mark_inference": mark_inference,
     "new": _new,
     "new_tuple": tuple.__new__,

@@ -12,7 +12,6 @@ import os
 import weakref
 from functools import partial
 from sys import getrefcount
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,9 +26,6 @@ from ..tensors.base import Tensor, new_tensor
 from .bits import check_array, resolved
 from .cells import Alias, Cell, Lens, based_on, contiguous_strides, getter, make_view, root_of, share
 from .files import File
-
-if TYPE_CHECKING:
-    from .seen import Seen
 
 SNAPSHOT = 1 << 16  # bytes; less is copied when it is read, more when an op needs it
 _lock = RLock()  # of those who write to memory and those who give it up
@@ -186,9 +182,9 @@ class SharedCell(Cell):
         tensor._value = value
         return value
 
-    def make_view(self, tensor: Tensor, lens: Lens, known: Seen | None = None) -> Tensor:
+    def make_view(self, tensor: Tensor, lens: Lens, known=None) -> Tensor:
         """A view of a tensor without history; what it shows is read when somebody asks. `known`: what such a call was
-        found to be."""
+        found to be, a `seen.Seen`."""
         if not self.memory.is_held():
             give_up(self)
             return make_view(tensor, lens)

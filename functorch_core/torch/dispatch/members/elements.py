@@ -17,6 +17,7 @@ from ...tensors.active import active
 from ...tensors.base import Tensor
 from ...tensors.explain import explain
 from ...tensors.types import scalar_name
+from ...views.at_hand import element_at_hand, part_at_hand
 from ...views.bits import bits_of
 from ...views.memory_order import in_memory_order
 from ...views.shared import array_of_tensor
@@ -42,9 +43,12 @@ class Elements:
         if self._level is None and self._value.aval.size != 1:
             raise explain(RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar"))
         try:
-            if self._view is None and self._level is None:
+            if self._level is not None:
+                return _levels.concrete(self, "item()").item()
+            if self._view is None:
                 return to_numpy(self._value).item()
-            return _concrete(self, "item()").item()
+            found = element_at_hand(self)
+            return to_numpy(self._read()).item() if found is None else found
         except NoData:
             raise RuntimeError(NO_ITEM) from None
         except ValueError:  # of more dimensions than an array has
@@ -60,7 +64,7 @@ class Elements:
         """
         if self.ndim > NUMPY_DIMS:
             return [x.tolist() for x in self.unbind()]
-        array = _concrete(self, "tolist()")
+        array = _looked_at(self, "tolist()")
         return array.astype(np.float64).tolist() if array.dtype.kind == "V" else array.tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -115,7 +119,7 @@ class Elements:
             raise explain(RuntimeError("Boolean value of Tensor with no values is ambiguous"))
         if self.numel() > 1:
             raise explain(RuntimeError("Boolean value of Tensor with more than one value is ambiguous"))
-        return bool(self.reshape(()).item() if is_meta(self) else _concrete(self, "bool").reshape(()).item())
+        return bool(self.reshape(()).item() if is_meta(self) else _looked_at(self, "bool").reshape(()).item())
 
     def __index__(self) -> int:
         if self.numel() != 1 or self.is_floating_point() or self.is_complex():
@@ -217,6 +221,12 @@ def item_by_item(tensor: Tensor) -> np.ndarray:
 
 def _concrete(tensor: Tensor, what: str) -> np.ndarray:
     return to_numpy(tensor._read()) if tensor._level is None else _levels.concrete(tensor, what)
+
+
+def _looked_at(tensor: Tensor, what: str) -> np.ndarray:
+    """The same for who keeps no part of it."""
+    found = part_at_hand(tensor) if tensor._level is None else None
+    return _concrete(tensor, what) if found is None else found
 
 
 def _real(tensor: Tensor, kind: str):

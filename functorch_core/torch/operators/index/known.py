@@ -21,13 +21,13 @@ from ...tensors.active import active
 from ...tensors.base import Tensor
 from ...tensors.promotion import cast, holds
 from ...views.cells import INT, STATIC_ENDS, is_apart, overwrite, put_values
-from ...views.seen import MOST
+from ...views.seen import MOST, filled, places
 
 # ---- what an index is known by -------------------------------------------------------------------
 
 BOUNDS = frozenset({int, type(None)})
-# In a key: an integer, or with its length a slice, that reaches neither end of a long dimension. In a short one, and
-# elsewhere, the numbers are part of the key.
+# In a key: an integer whose number is none of the lens's parameters but varies (see `is_static`), or with its length a
+# slice that reaches neither end of a long dimension. Elsewhere the numbers are part of the key.
 INSIDE = object()
 
 
@@ -46,19 +46,20 @@ def at_sight(index, shape: tuple[int, ...]) -> tuple:
     parts, ints, dim = [], [], 0
     for x in index if cls is tuple else (index,):
         cls = x.__class__
-        long = 0 <= dim < len(shape) and shape[dim] > STATIC_ENDS
+        n = shape[dim] if 0 <= dim < len(shape) else 0
         if cls is slice:
             start, stop, step = x.start, x.stop, x.step
             if start.__class__ not in BOUNDS or stop.__class__ not in BOUNDS or step.__class__ not in BOUNDS:
                 return None, ()
             part = start, stop, step
-            if long and start and stop and step is None and 0 < start < stop < shape[dim]:
+            if n > STATIC_ENDS and start and stop and step is None and 0 < start < stop < n:
                 part = INSIDE, stop - start
                 ints.append(start)
             parts.append(part)
         elif cls is int:
-            if long and 0 < (x + shape[dim] if x < 0 else x) < shape[dim] - 1:
-                ints.append(x + shape[dim] if x < 0 else x)
+            i = x + n if x < 0 else x
+            if 0 < i < n - 1 or n > STATIC_ENDS and 0 <= i < n:
+                ints.append(i)
                 x = INSIDE
             parts.append(x)
         elif x is None:
@@ -70,8 +71,9 @@ def at_sight(index, shape: tuple[int, ...]) -> tuple:
             continue
         elif cls in PLAIN and active.plain and _is_number(x):
             i = int(x.item())
-            if long and 0 < (i + shape[dim] if i < 0 else i) < shape[dim] - 1:
-                ints.append(i + shape[dim] if i < 0 else i)
+            i = i + n if i < 0 else i
+            if 0 < i < n - 1 or n > STATIC_ENDS and 0 <= i < n:
+                ints.append(i)
                 i = INSIDE
             parts.append(i)
         else:
@@ -89,8 +91,9 @@ def _is_number(x: Tensor) -> bool:
 # ---- writes --------------------------------------------------------------------------------------
 
 # By the avals of what is written to and of what is written (of a number its class) and the index: the op that gives the
-# whole after the write, and the ints of its lens; None after the first such call, as many come but once.
-_writes: dict[tuple, tuple[GraphOp, tuple[int, ...]] | None] = bounded(
+# whole after the write, the ints of its lens, and where among them those that vary are; None after the first such call,
+# as many come but once.
+_writes: dict[tuple, tuple[GraphOp, tuple[int, ...], tuple[int, ...]] | None] = bounded(
     {}, lambda known: [] if known is None else known[0].units()
 )
 
@@ -103,11 +106,13 @@ def write_again(tensor: Tensor, index, value) -> bool:
     known = None if b is None else _writes.get((a, key, b))
     if known is None:
         return False
-    op, own = known
+    op, own, open_places = known
     if value.__class__ in PLAIN:
         value = value._value if value._view is None else value._view.read(value)
     old = tensor._value if tensor._view is None else tensor._view.read(tensor)
-    overwrite(tensor, record(op.unit, (old, value, *(ints or own)), 3))
+    if ints:
+        own = filled(own, open_places, ints) if open_places else ints
+    overwrite(tensor, record(op.unit, (old, value, *own), 3))
     return True
 
 
@@ -124,8 +129,10 @@ def remember_write(tensor: Tensor, index, value, lens_at: Callable):
         _writes[a, key, b] = None
         return
     lens = lens_at(a.shape, index)
-    if lens is not None and ints in ((), lens.ints):
-        _writes[a, key, b] = _writer(lens.static, a, b if b.__class__ is Aval else SCALAR_AVALS[b]), lens.ints
+    open_places = None if lens is None else places(ints, lens.ints)
+    if open_places is not None:
+        writer = _writer(lens.static, a, b if b.__class__ is Aval else SCALAR_AVALS[b])
+        _writes[a, key, b] = writer, lens.ints, open_places
 
 
 def _is_simple(tensor: Tensor, value) -> bool:

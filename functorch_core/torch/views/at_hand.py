@@ -1,0 +1,53 @@
+"""Numbers of views that can be had without computing what is recorded: parts of a host array that is computed.
+
+A view is recorded when it is made, as the ops that follow may be of one program with it. Who reads it, `x[i][j].item()`
+or `row.tolist()`, needs no program for that, nor what else is recorded.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...engine import Value, value
+from ..tensors.base import Tensor
+from .cells import KINDS, Alias
+
+
+def host_array(x: Value) -> np.ndarray | None:
+    """The array of a value that is computed and on the host."""
+    return x.data if x.recording is None and x.data.__class__ is np.ndarray else None
+
+
+def whole_of(alias: Alias) -> np.ndarray | None:
+    """The array of a cell in which what an alias shows are the elements at its layout; None where it is not at hand."""
+    cell = alias.cell
+    if cell.shared or cell.strided or not alias.chain or alias.seen != cell.version:
+        return None
+    for lens in alias.chain:
+        if KINDS[lens.kind].other_numbers:
+            return None
+    return host_array(cell.value)
+
+
+def _whole_of_recorded(tensor: Tensor) -> np.ndarray | None:
+    """The same for a tensor whose value is recorded, while nobody waits for the end of a check."""
+    view = tensor._view
+    if view is None or value.checks_pending or tensor._value.recording is None:
+        return None
+    return whole_of(view)
+
+
+def element_at_hand(tensor: Tensor):
+    """The one element of a tensor as a Python number; None where it is not at hand."""
+    whole = _whole_of_recorded(tensor)
+    return None if whole is None else whole.item(tensor._view.layout()[2])
+
+
+def part_at_hand(tensor: Tensor) -> np.ndarray | None:
+    """The elements of a tensor, a part of an array; None where they are not at hand."""
+    whole = _whole_of_recorded(tensor)
+    if whole is None or not whole.size:
+        return None
+    shape, strides, offset = tensor._view.layout()
+    n = whole.itemsize
+    return np.ndarray(shape, whole.dtype, whole, offset * n, tuple([stride * n for stride in strides]))
