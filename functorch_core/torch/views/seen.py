@@ -37,6 +37,7 @@ from .cells import (
     getter,
     getters,
     is_dense,
+    make_view,
     mark_inference,
     share,
 )
@@ -102,7 +103,7 @@ class Seen:
 
 def _element_of(lens: Lens, a: Aval) -> tuple[int | None, ...] | None:
     """Where the one element is that a lens shows of a tensor of this aval; None for other lenses."""
-    if lens.kind not in ("index", "select") or not a.shape:
+    if lens.kind not in ("index", "select", "unbind") or not a.shape:
         return None
     spec, news = lens.params
     if news or len(spec) != len(a.shape) or any([stays for _, _, _, stays in spec]):
@@ -263,6 +264,20 @@ NAMES: dict[str, Any] = {
     "state": state,
 }
 see_again = _written_out()
+
+
+def see_each(tensor: Tensor, lenses: Sequence[Lens]) -> list[Tensor]:
+    """Views of a plain tensor through one lens each, most of which differ in their ints alone, while nothing is active;
+    1.4 us each for 4.4."""
+    found: dict[tuple, Seen] = {}
+    views = []
+    for lens in lenses:
+        known = found.get(lens.static)
+        if known is None:
+            known = found[lens.static] = Seen(lens, tensor._value.aval)
+        view = see_again(known, tensor, lens.ints)
+        views.append(make_view(tensor, lens) if view is None else view)
+    return views
 
 
 # ---- several views by one call ---------------------------------------------------------------------

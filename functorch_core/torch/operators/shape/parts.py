@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import operator
 
-from ...dispatch.op import composite
+from ...dispatch.op import PLAIN, composite
 from ...dispatch.view_op import view_op, views_op
 from ...tape.meta import is_meta
 from ...tensors import types as _types
+from ...tensors.active import active
 from ...tensors.base import Tensor, wrap_dim
 from ...views import kinds
-from ...views.cells import Lens, is_one_of_several, is_static, make_view, make_views
+from ...views.cells import ONE_NODE, Lens, is_one_of_several, is_static, make_view, make_views
+from ...views.seen import see_each
 from ..index.indexing import sliced
 from .views import as_int
 
@@ -101,7 +103,7 @@ def parts(tensor: Tensor, kind: str, dim: int, sizes) -> tuple[Tensor, ...]:
         start += size
     if kind == "slice":
         return tuple([make_view(tensor, lens) for lens in lenses])
-    return is_one_of_several(make_views(tensor, lenses), kind.title().replace("_", ""))
+    return is_one_of_several(_views(tensor, lenses), kind.title().replace("_", ""))
 
 
 @views_op
@@ -256,8 +258,19 @@ def unbind(input, dim=0):
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
-    lenses = [part_lens(input, "unbind", d, i, 1, stays=False, static=n <= STATIC_PARTS) for i in range(n)]
-    return is_one_of_several(make_views(input, lenses), "Unbind")
+    few = range(n) if n <= ONE_NODE else (0, 1, n - 1)
+    lenses = [part_lens(input, "unbind", d, i, 1, stays=False, static=n <= STATIC_PARTS) for i in few]
+    if n > ONE_NODE:  # those between differ in their number alone
+        first, inner, last = lenses
+        lenses = [first, *[Lens(inner.kind, inner.params, (i,)) for i in range(1, n - 1)], last]
+    return is_one_of_several(_views(input, lenses), "Unbind")
+
+
+def _views(tensor: Tensor, lenses: list[Lens]) -> list[Tensor]:
+    """The views that one call returns."""
+    if len(lenses) > ONE_NODE and active.plain and tensor.__class__ in PLAIN:
+        return see_each(tensor, lenses)
+    return make_views(tensor, lenses)
 
 
 def _named_split(name: str, dim: int, least: int):
