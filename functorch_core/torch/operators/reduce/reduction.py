@@ -12,7 +12,7 @@ from ....kernels import reductions, subgradients
 from ....kernels.elementwise import truth
 from ....kernels.values import kept, spread, wide
 from ....transforms.custom import stop_gradient
-from ...dispatch.op import composite, torch_op, write_out
+from ...dispatch.op import Looking, composite, torch_op, write_out
 from ...dispatch.traits import EXACT, Out
 from ...tape.node_names import NoGradient, if_given
 from ...tensors import types as _types
@@ -394,7 +394,11 @@ def _three_forms(name: str, largest: bool, pairwise, doc: str):
         return result if out is None else write_out(said, out, result)
 
     fun.__doc__ = doc
-    return composite(fun, name=name, out=Out(EXACT))
+    made = composite(fun, name=name, kind=Looking, out=Out(EXACT))
+    made.simply()(overall)
+    made.simply(int)(along)
+    made.simply(Tensor)(pairwise)
+    return made
 
 
 max = _three_forms(
