@@ -212,6 +212,9 @@ def see_again(known, tensor, ints=()):
     elif len(ints) == 1:
         (i,) = ints
 {record_row}
+    elif len(ints) == 2:
+        i, j = ints
+{record_two}
     else:
         value = record(unit, (of, *ints), 2)
     made._value = value
@@ -241,7 +244,8 @@ def see_again(known, tensor, ints=()):
 def _written_out() -> Callable[..., Tensor | None]:
     """see_again(known, tensor, ints): the view of a tensor, while nothing is active; None where that is not so simple.
     `ints` are those of the lens that vary."""
-    text = SEE_AGAIN.format(record=recording(["of"], 2, (), 8), record_row=recording(["of"], 2, ["i"], 8))
+    names = {"record": [], "record_row": ["i"], "record_two": ["i", "j"]}
+    text = SEE_AGAIN.format(**{name: recording(["of"], 2, ints, 8) for name, ints in names.items()})
     exec(compile(text, __file__, "exec"), NAMES, found := {})  # under this file's name
     return found["see_again"]
 
