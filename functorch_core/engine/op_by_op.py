@@ -157,34 +157,38 @@ def freeze(array: np.ndarray) -> np.ndarray:
 def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device: Device | None) -> Schedule:
     """The schedule of a recording."""
     calls = list(recording.calls())
-    n_results = sum(len(unit.out_avals) for unit, _ in calls)
-    last = _last_uses(calls, live, n_results)
+    last = _last_uses(calls, live, len(recording.values))
     numbers = {SCALAR: len(recording.inputs), SCALAR - 1: len(recording.inputs) + len(recording.floats)}
     base = numbers[SCALAR - 1] + len(recording.ints)
-    on_host = [tier == "reference" or tier == "cheapest" and _by_numpy(unit, device) for unit, _ in calls]
-    all_on_host = all(on_host)
+    units = {unit for unit, _ in calls}
+    on_host = {unit: tier == "reference" or tier == "cheapest" and _by_numpy(unit, device) for unit in units}
+    all_on_host = all(on_host.values())
+    runs: dict[Unit, Function] = {}
     found: list[Call] = []
-    first, not_copied = base, 0.0
+    slot, not_copied, by_numpy = 0, 0.0, 0
     for i, (unit, codes) in enumerate(calls):
         args = []
         for c in codes:
-            if c > SCALAR:
-                args.append(base + c if c >= 0 else -1 - c)
+            if c >= 0:
+                args.append(base + c)
+            elif c > SCALAR:
+                args.append(-1 - c)
             else:
                 args.append(numbers[c])
                 numbers[c] += 1
         n = len(unit.out_avals)
-        if unit.effect or max(last[first - base : first - base + n], default=UNUSED) != UNUSED:
+        if unit.effect or (last[slot] if n == 1 else max(last[slot : slot + n], default=UNUSED)) != UNUSED:
             frees = tuple({base + c for c in codes if c >= 0 and last[c] == i})
-            run = _runner(unit, on_host[i], all_on_host, device)
-            if on_host[i] and _overwrites(unit, codes, last, i):
-                run, not_copied = _overwriting(unit, run), not_copied + unit.overwriting.spared  # type: ignore
-            found.append(Call(run, tuple(args), first, n, frees, i, unit))
-        first += n
-    by_numpy = sum(on_host[c.position] for c in found)
+            run = runs.get(unit) or runs.setdefault(unit, _runner(unit, on_host[unit], all_on_host, device))
+            if on_host[unit]:
+                by_numpy += 1
+                if unit.overwriting is not None and _overwrites(unit, codes, last, i):
+                    run, not_copied = _overwriting(unit, run), not_copied + unit.overwriting.spared
+            found.append(Call(run, tuple(args), base + slot, n, frees, i, unit))
+        slot += n
     ops = {"reference_ops": by_numpy, "op_runs": len(found) - by_numpy}
     counted, kept = {k: v for k, v in ops.items() if v}, [(s, base + s) for s in live]
-    return Schedule(found, kept, base, n_results, all_on_host, counted, not_copied)
+    return Schedule(found, kept, base, slot, all_on_host, counted, not_copied)
 
 
 def calls_back(graph: Graph) -> bool:
@@ -260,8 +264,9 @@ def _last_uses(calls: list[tuple[Unit, list[int]]], live: tuple[int, ...], n_val
     slot = n_values
     for i in reversed(range(len(calls))):
         unit, codes = calls[i]
-        slot -= len(unit.out_avals)
-        if unit.effect or max(last[slot : slot + len(unit.out_avals)], default=UNUSED) != UNUSED:
+        n = len(unit.out_avals)
+        slot -= n
+        if unit.effect or (last[slot] if n == 1 else max(last[slot : slot + n], default=UNUSED)) != UNUSED:
             for c in codes:
                 if c >= 0 and last[c] == UNUSED:
                     last[c] = i

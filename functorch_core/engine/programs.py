@@ -90,8 +90,10 @@ class Plan:
         self.read = read  # whether its result was waited for, when it was first seen
         self.family, self.first, self.price = family, (start, threshold), price_of(units)
         self.compiled_at = 0, 0  # the sightings of itself and of its family
-        self.work = sum(u.cost.fused for u in units)  # microseconds that its program takes, estimated
-        self.reference = sum(u.cost.reference for u in units if u.cost.reference < math.inf)  # and its ops, one by one
+        counts = collections.Counter(units).items()
+        self.work = sum([n * u.cost.fused for u, n in counts])  # microseconds that its program takes, estimated
+        finite = [n * u.cost.reference for u, n in counts if u.cost.reference < math.inf]
+        self.reference = sum(finite)  # and its ops, one by one
         self.began = tuple(_done)
         self.schedule: Schedule | None = None  # how to compute it op by op
         self.on_host: Reference | None = None  # the same as one function of NumPy's
@@ -444,9 +446,9 @@ def threshold_of(
     beside the compiler, for as many sightings as take twice as long; elsewhere the last one waits. Of what is `rare`,
     one of many lengths say, all of the price must have been lost: an early compilation would be one of as many.
     """
-    costs = [u.cost for u in units]
-    reference = sum(c.reference for c in costs) - in_place
-    fused = sum(c.fused for c in costs) - COPIES * in_place
+    counts = collections.Counter(units).items()  # of few, each often
+    reference = sum([n * u.cost.reference for u, n in counts]) - in_place
+    fused = sum([n * u.cost.fused for u, n in counts]) - COPIES * in_place
     execute, byte = (cost.EXECUTE_READ, cost.BYTE_READ) if read and fused < SHORT else (cost.EXECUTE, cost.BYTE)
     fused += execute + cost.BUFFER * buffers + byte * size + cost.PASSING * passing
     if reference <= fused:
@@ -466,9 +468,8 @@ def threshold_of(
 
 def price_of(units: list[Unit]) -> float:
     """What it costs to compile a program of these units."""
-    each = sum(u.cost.compile for u in units)
-    once = sum(u.cost.compile for u in set(units))
-    return cost.COMPILE_PROGRAM + once + cost.AGAIN * (each - once)
+    costs = [(u.cost.compile, n) for u, n in collections.Counter(units).items()]
+    return cost.COMPILE_PROGRAM + sum([each * (1.0 + cost.AGAIN * (n - 1)) for each, n in costs])
 
 
 def _cold_compilation(units: list[Unit]) -> float:
