@@ -151,3 +151,62 @@ def test_a_copy_keeps_the_strides_of_dimensions_of_one_element():
         x = library.ones(3, 1, requires_grad=True) * 2
         for _ in range(3):
             assert x.unfold(0, 2, 3).clone().stride() == (3, 1, 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("value", [0, 2, -1, 0.5, 1e6, True, float("nan")])
+def test_a_number_at_a_mask(dtype, value):
+    found = []
+    for lib in (ours, reference):
+        told = []
+        for shape in ((3, 4), (12,), (0, 3), (1, 1)):
+            x = (lib.arange(12)[: 0 if 0 in shape else shape[0] * shape[-1] if len(shape) > 1 else 12] - 5).reshape(
+                shape
+            )
+            x = x.to(getattr(lib, dtype))
+            for i in range(3):
+                row, mask = x[:1], lib.arange(x.numel()).reshape(shape) % 3 == i
+                try:
+                    x[mask] = value
+                except (RuntimeError, TypeError) as error:
+                    told.append(type(error).__name__)
+                told.append([str(x.double().tolist()), str(row.double().tolist()), x._version, x.is_contiguous()])
+        found.append(told)
+    assert found[0] == found[1]
+
+
+def test_a_number_at_a_mask_of_what_is_shared_taped_or_masks_itself():
+    found = []
+    for lib in (ours, reference):
+        told = []
+        memory = np.arange(6, dtype=np.float32) - 2
+        x = lib.from_numpy(memory)
+        x[x < 0] = 7
+        told.append(memory.tolist())
+        y = (lib.arange(6.0) - 2).reshape(2, 3).t()
+        y[y > 1] = 0
+        told += [y.tolist(), y.stride()]
+        b = lib.tensor([True, False, True])
+        b[b] = False
+        told.append(b.tolist())
+        part = lib.arange(6.0)
+        part[1:4][lib.tensor([True, False, True])] = -1
+        told.append(part.tolist())
+        leaf = lib.arange(3.0, requires_grad=True)
+        with pytest.raises(RuntimeError):
+            leaf[leaf > 1] = 0
+        with lib.no_grad():
+            leaf[leaf > 1] = 5
+        z = leaf * 2
+        z[z > 3] = 0
+        z.sum().backward()
+        told += [leaf.tolist(), z.tolist(), leaf.grad.tolist(), leaf._version, z._version]
+        for mask in (lib.tensor([True, False]), lib.tensor(True)):
+            x = lib.arange(3.0)
+            try:
+                x[mask] = 9
+                told.append(x.tolist())
+            except IndexError as error:
+                told.append(str(error))
+        found.append(told)
+    assert found[0] == found[1]

@@ -100,6 +100,8 @@ _writes: dict[tuple, tuple[GraphOp, tuple[int, ...], tuple[int, ...]] | None] = 
 
 def write_again(tensor: Tensor, index, value) -> bool:
     """Whether x[index] = value was seen before, and has happened. Nothing is active, and the tensor is plain."""
+    if index.__class__ in PLAIN and index._value.aval.shape:
+        return _fill_at_mask(tensor, index, value)
     a = tensor._value.aval
     key, ints = at_sight(index, a.shape)
     b = None if key is None or not _is_simple(tensor, value) else _aval_of(value, a)
@@ -113,6 +115,17 @@ def write_again(tensor: Tensor, index, value) -> bool:
     if ints:
         own = filled(own, open_places, ints) if open_places else ints
     overwrite(tensor, record(op.unit, (old, value, *own), 3))
+    return True
+
+
+def _fill_at_mask(x, mask: Tensor, value) -> bool:
+    """Whether x[mask] = number has happened: of a mask for every element, where nothing else is to be looked at."""
+    a, b = x._value.aval, mask._value.aval
+    if b.dtype is not dt.bool_ or a.dtype is b.dtype or a.shape != b.shape or not a.shape or not is_apart(x):
+        return False
+    if value.__class__ not in (float, int) or _aval_of(value, a) is None:
+        return False
+    overwrite(x, x.masked_fill(mask, value)._value)
     return True
 
 
