@@ -123,14 +123,15 @@ def integer_division(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
 
     512 x 512 by one number, which NumPy multiplies by its reciprocal, 0.2 ms, by others 0.7; by fmod, too, 1.7.
     """
-    divisor = y[(0,) * y.ndim] if y.size and not any(y.strides) else y
+    is_one = bool(y.size) and not any(y.strides)  # of a number methods take 1 us, operators 0.1
+    divisor = y[(0,) * y.ndim] if is_one else y
     by_zero = divisor == 0
-    divided_by_zero = by_zero.any()
+    divided_by_zero = by_zero if is_one else by_zero.any()
     if divided_by_zero:
         divisor = np.where(by_zero, 1, divisor).astype(x.dtype)
     quotient = np.floor_divide(x, divisor)
     remainder = x - quotient * divisor
-    if x.dtype.kind == "i" and x.size and (x.min() < 0 or divisor.min() < 0):
+    if x.dtype.kind == "i" and x.size and (x.min() < 0 or (divisor < 0 if is_one else divisor.min() < 0)):
         below = (remainder != 0) & ((x < 0) != (divisor < 0))  # it was rounded down, not towards 0
         quotient, remainder = quotient + below, remainder - divisor * below
     if divided_by_zero:

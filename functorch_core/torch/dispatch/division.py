@@ -22,7 +22,7 @@ class Division(TorchOp):
     def __init__(self, *args, **forms):
         super().__init__(*args, **forms)
         if "rounding_mode" not in self.index:
-            self.runs = _Unkept()  # each call is looked at below
+            self.runs = _ByNumbers()  # other calls are looked at below, each time
 
     def call(self, args: tuple, kwargs: dict):
         """The op of these arguments, whom nothing overrides; RuntimeError, perhaps later, for a zero."""
@@ -38,11 +38,14 @@ class Division(TorchOp):
         return super().call(args, kwargs)
 
 
-class _Unkept(Runs):
-    """What keeps nothing."""
+class _ByNumbers(Runs):
+    """What keeps how a tensor is divided by a float, and by an int that no dtype takes for 0."""
 
-    def __setitem__(self, key, value):
-        pass
+    def __setitem__(self, classes, run):
+        if classes == (Tensor, float):
+            super().__setitem__(classes, run)
+        elif classes == (Tensor, int):
+            super().__setitem__(classes, lambda x, y: run(x, y) if 0 < y < 128 else None)
 
 
 def check_divisor(name: str, x, y):
