@@ -186,13 +186,16 @@ def _sort_reference(*xs: np.ndarray, dimension: int, num_keys: int, descending: 
     if len(xs) == 1 and not _needs_keys(xs[0], stable):
         out = np.sort(xs[0], axis=dimension)
         return [np.flip(out, dimension) if descending else out]
-    last = [np.ascontiguousarray(np.moveaxis(x, dimension, -1)) for x in xs]
+    is_last = dimension == xs[0].ndim - 1  # to move it there and back takes 4 us
+    last = [np.ascontiguousarray(x if is_last else np.moveaxis(x, dimension, -1)) for x in xs]
     order = _host_order([key for x in last[:num_keys] for key in _host_keys(x, descending)])
-    return [np.moveaxis(_taken(x, order), -1, dimension) for x in last]
+    return [_taken(x, order) if is_last else np.moveaxis(_taken(x, order), -1, dimension) for x in last]
 
 
 def _taken(x: np.ndarray, order: np.ndarray) -> np.ndarray:
     """np.take_along_axis of the last one, which takes 2.5 times as long."""
+    if x.ndim == 1:
+        return x.take(order)
     n = x.shape[-1]
     firsts = n * np.arange(math.prod(x.shape[:-1])).reshape(*x.shape[:-1], 1)
     return np.asarray(x.reshape(-1).take(order + firsts))
