@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from ..core import dtypes as dt
 from ..core.aval import Aval, aval_of
 from ..core.lowering import LowerContext, Operand
 from ..core.primitive import NOT_LINEAR, Linear, Primitive, Reason, Traits
-from ..core.reference import contiguous
+from ..core.reference import contiguous, specialised
 from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
 from .arithmetic import add, div, mul
@@ -24,7 +25,7 @@ from .declare import check_dtype, jointly_linear
 from .indexing import check_along, gather, index_vectors, other_dims, take
 from .reductions import reshape_operand
 from .structure import full, iota, reshape, transpose, zeros
-from .windows import Windows, check_mode, clipped, ints, inverse, rows_of, shift, wide_indices
+from .windows import Windows, check_mode, clipped, ints, inverse, moved_inside, rows_of, shift, wide_indices
 
 
 def _written(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
@@ -133,6 +134,7 @@ def _scatter_shape(name: str, allowed: frozenset[np.dtype], what: str) -> Functi
 
 
 def _scatter_reference(put: Function) -> Function:
+    @specialised(functools.partial(_scatter_rows_at, put))
     def rule(
         operand: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, mode: str, unique: bool, **params: Any
     ) -> np.ndarray:
@@ -149,6 +151,33 @@ def _scatter_reference(put: Function) -> Function:
         return out.transpose(inverse(rows.order))
 
     return rule
+
+
+def _scatter_rows_at(
+    put: Function, operand: Aval, indices: Aval, updates: Aval, *, mode: str, unique: bool, **params: Any
+) -> Function | None:
+    """Of one index for each row of the first dimension: 3 us for 10."""
+    w = _scatter_windows(operand, updates, **params)
+    rows = rows_of(w, indices.ndim)
+    if indices.dtype == dt.uint64 or w.index_map != (0,) or rows.offsets is not None or rows.batches:
+        return None
+    if rows.order != tuple(range(operand.ndim)) or rows.outer != tuple(range(updates.ndim)) or rows.strides[0] != 1:
+        return None
+    limit, n, row, shape = int(rows.limits[0]), math.prod(indices.shape), rows.row, operand.shape
+    table = (math.prod(rows.numbered), *row)
+
+    def run(x: np.ndarray, i: np.ndarray, updates: np.ndarray) -> np.ndarray:
+        first, updates = i.reshape(n).astype(np.int64, copy=False), updates.reshape((n, *row))
+        places = moved_inside(first, limit)
+        if mode == "drop" and places is not first:
+            inside = places == first
+            if not inside.all():
+                places, updates = places[inside], updates[inside]
+        out = x.copy().reshape(table)
+        put(out, places, updates)
+        return out.reshape(shape)
+
+    return run
 
 
 def _scatter_lower(body: Function) -> Function:
