@@ -151,16 +151,24 @@ def supports(convolution: Convolution) -> bool:
 
 def run(convolution: Convolution, first: np.ndarray, second: np.ndarray, out: np.ndarray) -> None:
     """Compute `out`. All three are dense, and lie as the convolution says."""
+    job, dtype, sizes = _checked(convolution)
     arrays = first, second, out
-    for name, array in zip(convolution.arrays, arrays):
-        size, flags = math.prod(getattr(convolution, name)), array.flags
-        if array.size != size or array.dtype.name != convolution.dtype or not flags.c_contiguous:
+    for i, array in enumerate(arrays):
+        if array.size != sizes[i] or array.dtype != dtype or not array.flags.c_contiguous:
             raise ValueError(
-                f"{name} should be {size} dense elements of {convolution.dtype}, got {array.dtype}{array.shape}"
+                f"{convolution.arrays[i]} should be {sizes[i]} dense elements of {dtype}, "
+                f"got {array.dtype}{array.shape}"
             )
     if not out.flags.writeable:
         raise ValueError("the result is written to a read-only array")
-    job_of(convolution)(*[array.ctypes.data for array in arrays])
+    job(*[array.ctypes.data for array in arrays])
+
+
+@functools.lru_cache(maxsize=512)
+def _checked(convolution: Convolution) -> tuple[Job, np.dtype, list[int]]:
+    """The calls that compute a convolution, and what its arrays are."""
+    sizes = [math.prod(getattr(convolution, name)) for name in convolution.arrays]
+    return job_of(convolution), np.dtype(convolution.dtype), sizes
 
 
 # ---- the library -------------------------------------------------------------------------------------
