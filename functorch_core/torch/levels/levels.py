@@ -30,7 +30,7 @@ from ..tape.modes import state
 from ..tape.node import sequence
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
-from ..views.cells import look_recorded, root_of
+from ..views.cells import look_recorded
 
 NO_DATA = (
     "vmap: It looks like you're calling {what} on a Tensor. We don't support vmap over "
@@ -266,8 +266,8 @@ def refresh(x: Tensor):
     alias = x._view
     if alias is None or alias.seen == alias.cell.version or alias.base is None:
         return
-    root = root_of(alias.base)
-    if x._level is None and root._level is None:
+    root = alias.root()
+    if root is None or x._level is None and root._level is None:
         x._read()
         return
     fresh = look_recorded(root, alias.chain[alias.skip :])

@@ -141,8 +141,9 @@ class Cell:
 
     def show(self, tensor: Tensor, alias: Alias) -> Value:
         """Derive the value of a tensor anew, and its history."""
-        if alias.base is not None:
-            fresh = look_recorded(root_of(alias.base), alias.chain[alias.skip :])
+        root = alias.root()
+        if root is not None:
+            fresh = look_recorded(root, alias.chain[alias.skip :])
             tensor._value = fresh._value
             if tensor._ge is None or not self._only_quietly(alias.seen):
                 before, tensor._ge = tensor._ge, fresh._ge
@@ -207,6 +208,18 @@ class Alias:
         self.written = False  # through this view, on the tape: its history is that of the base
         self.earlier = 0  # writes to the tensor before it got this memory: x.data = y
         self.untracked = untracked  # whether writes go unseen by autograd: x.data
+
+    def root(self) -> Tensor | None:
+        """The tensor whose history a write changes, too. None, from then on, once it sees other memory (x.data = y) or
+        the same in another way (x.resize_()): the view goes on with what it shows."""
+        if self.base is None:
+            return None
+        root = root_of(self.base)
+        alias = root._view
+        if alias is None or alias.cell is not self.cell or alias.chain != self.chain[: self.skip]:
+            self.base, self.cut = None, True
+            return None
+        return root
 
     def is_permuted(self) -> bool:
         """Whether the dimensions may lie in memory in another order (see `_memory_order`)."""
@@ -697,7 +710,7 @@ def _take_edge(tensor: Tensor, new: Tensor):
 
 
 def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
-    cell, base = alias.cell, alias.base
+    cell = alias.cell
     if alias.untracked:
         cell.write_quietly()
     if not alias.chain:
@@ -706,9 +719,8 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
         tensor._value, alias.seen = value, cell.version
         _take_edge(tensor, new)
         return
-    root = None if base is None else root_of(base)
-    if root is not None and not (cell.shared and root._ge is None and new._ge is None):
-        base = root
+    base = alias.root()
+    if base is not None and not (cell.shared and base._ge is None and new._ge is None):
         part = new if state.enabled and value is new._value else new_tensor(value, new._ge if state.enabled else None)
         changed = put(base, part, alias.chain[alias.skip :])
         if alias.skip:  # the base is stale then, and derived anew

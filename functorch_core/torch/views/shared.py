@@ -24,7 +24,7 @@ from ...locks import RLock
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
 from .bits import check_array, resolved
-from .cells import Alias, Cell, Lens, based_on, contiguous_strides, getter, make_view, root_of, share
+from .cells import Alias, Cell, Lens, based_on, contiguous_strides, getter, make_view, share
 from .files import File
 
 SNAPSHOT = 1 << 16  # bytes; less is copied when it is read, more when an op needs it
@@ -171,7 +171,8 @@ class SharedCell(Cell):
         if not memory.is_held():
             give_up(self)
             return alias.read(tensor)
-        if alias.base is not None and root_of(alias.base)._ge is not None:
+        root = alias.root()
+        if root is not None and root._ge is not None:
             if int(alias.seen) != int(self.version):
                 return super().show(tensor, alias)  # its history is another, too
         if alias.chain or not memory.plain or memory.copied is not None:

@@ -747,7 +747,7 @@ def resize_(self, *sizes, memory_format=None, **kwargs):
     if memory_format in (_types.channels_last, _types.channels_last_3d):
         strides = channels_last_strides(shape)
     _check_overflow(shape, self.element_size())
-    if not self.numel() or math.prod(shape) + layout_of(self)[2] > _capacity(self):
+    if math.prod(shape) + layout_of(self)[2] > _capacity(self):
         if self._view is not None and self._view.cell.shared:
             raise RuntimeError("Trying to resize storage that is not resizable")
         return _regrow(self, shape, strides)
