@@ -13,7 +13,7 @@ from ..tensors.active import active
 from ..tensors.base import Tensor, from_array, new_tensor, of_class
 from ..tensors.explain import MISTAKES, explain
 from ..tensors.types import scalar_name
-from ..views.cells import assign, check_overlap, check_writable, is_apart, layout_of, overwrite
+from ..views.cells import assign, check_overlap, check_writable, is_apart, is_on_tape, layout_of, overwrite
 from ..views.memory_order import dense_strides, with_strides
 from ..views.overlap import PARTIAL, SHARED, is_expanded, may_overlap_itself, overlaps, places_of
 from . import out_dtypes as _out_dtypes
@@ -135,7 +135,9 @@ def _is_beside(x: Tensor, tensor: Tensor) -> bool:
     if x is tensor:
         return True
     view = x._view
-    return x._ge is None and (view is None or tensor._view is None or view.cell is not tensor._view.cell)
+    if view is None:
+        return x._ge is None
+    return not is_on_tape(x) and (tensor._view is None or view.cell is not tensor._view.cell)
 
 
 def _apart(tensor: Tensor) -> Tensor:

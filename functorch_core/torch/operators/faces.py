@@ -32,6 +32,7 @@ from ..levels.levels import enter
 from ..tape.apply import GraphOp, apply
 from ..tape.modes import state
 from ..tensors.base import Tensor, new_tensor
+from ..views.cells import is_on_tape
 
 ON_TAPE = """a tensor of shape {shape} that a tape or a torch.func transform follows came to a transform of
     functorch_core. What that computes has no history, and the derivative would be lost. Let the outer one be fc's, too,
@@ -86,7 +87,7 @@ def _memory(tensor: Tensor) -> int:
 
 def array_in(tensor: Tensor) -> Array:
     """The array that a tensor holds, without a copy."""
-    if tensor._level is not None or tensor._ge is not None and state.enabled and _is_followed(tensor):
+    if tensor._level is not None or state.enabled and is_on_tape(tensor) and _is_followed(tensor):
         raise OnTape(ON_TAPE.format(shape=tuple(tensor.shape)))
     if _arguments.taken is not None:
         _arguments.taken.add(_memory(tensor))
@@ -133,7 +134,7 @@ def _is_input(value) -> bool:
 
 def own(tensor):
     """The same numbers in a tensor of its own; what a tape follows, and what is no tensor, as it is."""
-    if not isinstance(tensor, Tensor) or tensor._level is not None or tensor._ge is not None:
+    if not isinstance(tensor, Tensor) or tensor._level is not None or is_on_tape(tensor):
         return tensor
     made = new_tensor(tensor._kept())
     if _arguments.given is not None:

@@ -471,11 +471,21 @@ def share(tensor: Tensor) -> Alias:
     return tensor._view
 
 
+def is_on_tape(tensor: Tensor) -> bool:
+    """Whether a tensor has a history. Of what another tensor wrote to its memory a view learns when it is read."""
+    alias = tensor._view
+    if tensor._ge is None and alias is not None and alias.base is not None:
+        root = alias.root()
+        if root is not None and root._ge is not None:
+            tensor._read()
+    return tensor._ge is not None
+
+
 def make_view(tensor: Tensor, lens: Lens) -> Tensor:
     """A view of a tensor through a further lens, on the tape like any op."""
     if tensor._level is not None:
         return active.levels.make_view(tensor, lens)
-    if tensor._view is not None and tensor._view.cell.shared and tensor._ge is None and not active.marks_inference:
+    if tensor._view is not None and tensor._view.cell.shared and not (active.marks_inference or is_on_tape(tensor)):
         return tensor._view.cell.make_view(tensor, lens)
     array = _host_view(tensor, lens) if computes_at_once() else None
     if array is not None:
@@ -531,7 +541,7 @@ def _shown(tensor: Tensor, lens: Lens) -> Tensor:
 def _host_view(tensor: Tensor, lens: Lens) -> np.ndarray | None:
     """What a lens shows of computed numbers, by NumPy; None where it is not as simple as that."""
     host = KINDS[lens.kind].host
-    if host is None or tensor._ge is not None or active.marks_inference:
+    if host is None or active.marks_inference or is_on_tape(tensor):
         return None
     array = host_array(tensor._value if tensor._view is None else tensor._read())
     return None if array is None else host(array, *lens.params)
@@ -544,7 +554,7 @@ ONE_NODE = 64
 
 def make_views(tensor: Tensor, lenses) -> list[Tensor]:
     """Views of a tensor that one call returns; on the tape they are outputs of one node."""
-    taped = tensor._ge is not None and state.enabled and tensor._level is None and not tensor._is_inference
+    taped = state.enabled and tensor._level is None and not tensor._is_inference and is_on_tape(tensor)
     if not taped or not 1 < len(lenses) <= ONE_NODE:
         return [make_view(tensor, lens) for lens in lenses]
     op = getters(tuple([lens.static for lens in lenses]), current_aval(tensor))

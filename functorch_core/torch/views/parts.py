@@ -13,7 +13,7 @@ from ...engine.at_once import computed, host_array, value_of
 from ..tape.modes import state
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
-from .cells import Alias, Lens, based_on, share
+from .cells import Alias, Lens, based_on, is_on_tape, share
 
 
 class PartAlias(Alias):
@@ -44,7 +44,7 @@ class PartAlias(Alias):
 def cut(tensor: Tensor, index, find: Callable[[tuple, object], Lens]) -> Tensor | None:
     """x[index] where it is cut out by NumPy, else None: of integers, slices, None and `...`, of a
     tensor without history, while ops are computed at once."""
-    if tensor._level is not None or tensor._ge is not None or (active.marks_inference and state.inference):
+    if tensor._level is not None or is_on_tape(tensor) or (active.marks_inference and state.inference):
         return None
     if tensor._view is not None and tensor._view.cell.shared:
         return None

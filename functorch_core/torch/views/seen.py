@@ -37,6 +37,7 @@ from .cells import (
     getter,
     getters,
     is_dense,
+    is_on_tape,
     make_view,
     mark_inference,
     share,
@@ -175,7 +176,7 @@ def see_again(known, tensor, ints=()):
         if known.by_strides and not alias.contiguous:
             return None
         if cell.__class__ is not Cell:  # shared: nothing is recorded
-            if tensor._ge is not None or active.marks_inference:
+            if active.marks_inference or is_on_tape(tensor):
                 return None
             lens = known.lenses[0]
             return cell.make_view(tensor, new_tuple(Lens, (lens.kind, lens.params, ints)) if ints else lens, known)
@@ -259,6 +260,7 @@ NAMES: dict[str, Any] = {
     "Tensor": Tensor,
     "active": active,
     "filled": filled,
+    "is_on_tape": is_on_tape,
     "mark_inference": mark_inference,
     "new": _new,
     "new_tuple": tuple.__new__,
@@ -327,12 +329,12 @@ def remember_several(seen: dict, key: tuple, tensor: Tensor, made: tuple, _ints:
 
 def see_several(known: SeenSeveral, tensor: Tensor) -> tuple[Tensor, ...] | None:
     """The views of a tensor, while nothing is active; None where that is not so simple."""
-    alias, edge, enabled = tensor._view or share(tensor), tensor._ge, state.enabled
+    alias, enabled = tensor._view or share(tensor), state.enabled
     cell, first = alias.cell, known.parts[0]
     if cell.shared or first.by_strides and not alias.is_contiguous():
         return None
     values = [tensor._value if alias.seen == cell.version else cell.show(tensor, alias), *known.ints]
-    node = None
+    node, edge = None, tensor._ge
     if edge is None or not enabled:
         outs = record(known.op.unit, values, 3)
     elif known.how is None or active.careful and state.watched:

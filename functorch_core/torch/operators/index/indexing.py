@@ -38,6 +38,7 @@ from ...views.cells import (
     besides,
     check_writable,
     current_aval,
+    is_on_tape,
     is_static,
     make_view,
     put,
@@ -560,13 +561,7 @@ def _where_true(self, mask: Tensor) -> Tensor | None:
     """x[mask], if x is in order and on no tape: its shape follows from the elements of the mask, so that it is computed
     at once, and not traced for each number of them."""
     a, b = self._value.aval, mask._value.aval
-    if (
-        b.dtype != dt.bool_
-        or not b.shape
-        or b.shape != a.shape[: len(b.shape)]
-        or self._ge is not None
-        and state.enabled
-    ):
+    if b.dtype != dt.bool_ or not b.shape or b.shape != a.shape[: len(b.shape)] or state.enabled and is_on_tape(self):
         return None
     if self._strides is not None or self._view is not None and self._view.is_permuted() or self.device.type != "cpu":
         return None

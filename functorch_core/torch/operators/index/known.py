@@ -20,7 +20,7 @@ from ...tape.modes import state
 from ...tensors.active import active
 from ...tensors.base import Tensor
 from ...tensors.promotion import cast, holds
-from ...views.cells import INT, STATIC_ENDS, is_apart, overwrite, put_values
+from ...views.cells import INT, STATIC_ENDS, is_apart, is_on_tape, overwrite, put_values
 from ...views.seen import MOST, filled, places
 
 # ---- what an index is known by -------------------------------------------------------------------
@@ -155,7 +155,7 @@ def _is_simple(tensor: Tensor, value) -> bool:
     if value.__class__ not in PLAIN:
         return True
     alias, view = tensor._view, value._view
-    if value._ge is not None and state.enabled or value is tensor:
+    if value is tensor or (value._ge is not None or view is not None and is_on_tape(value)) and state.enabled:
         return False
     return view is None or alias is None or view.cell is not alias.cell
 

@@ -41,6 +41,7 @@ from ...views.cells import (
     check_writable,
     contiguous_strides,
     is_apart,
+    is_on_tape,
     layout_of,
     make_view,
     over,
@@ -95,7 +96,7 @@ def clone(input, *, memory_format=_types.preserve_format):
     tensor([0., 0.])
     """
     check_format(input, memory_format)
-    if input._level is None and input._ge is None and not active.marks_inference:
+    if input._level is None and not (active.marks_inference or is_on_tape(input)):
         made = new_tensor(input._kept())  # values are immutable: there is nothing to copy
     else:
         made = _clone.compute([input])
@@ -347,7 +348,7 @@ def as_subclass(self, cls):
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
             "your class inherits from Tensor."
         )
-    if self._ge is not None and self._level is None:
+    if self._level is None and is_on_tape(self):
         out = make_view(self, Lens("alias"))
     else:
         out = new_tensor(self._read(), self._ge)
@@ -421,9 +422,9 @@ def copy_(self, src, non_blocking=False):
 @copy_.simply(Tensor)
 def _copied_onto(x, src) -> Tensor | None:
     """Of a tensor's whole value by another's of its aval: values are immutable, there is nothing to copy."""
-    if not is_apart(x) or src._ge is not None and state.enabled or active.rewrites:
+    if not is_apart(x) or active.rewrites or src._value.aval is not x._value.aval:
         return None
-    if src._value.aval is not x._value.aval:
+    if (src._ge is not None or src._view is not None and is_on_tape(src)) and state.enabled:
         return None
     if src._view is not None and (x._view is not None or src._view.cell.shared) or x.device is not src.device:
         return None
