@@ -648,6 +648,8 @@ def rebase(tensor: Tensor, lens: Lens, new: Tensor):
     tensor._value = new._value
     if new._ge is not None:
         tensor._ge = new._ge
+    if alias is None and tensor._strides is not None:
+        share(tensor).permuted = True  # ops ask it, not the tensor
 
 
 def layout_after(tensor: Tensor, lens: Lens) -> tuple[tuple, tuple, int]:

@@ -686,7 +686,7 @@ def imag(input):
 
 def become(tensor: Tensor, lens: Lens, name: str) -> Tensor:
     """Let the tensor see its memory through a further lens: squeeze_, t_ and their kin (`name`)."""
-    check_writable(tensor, op=name.removesuffix("_"))
+    check_writable(tensor, overlapping=True, op=name.removesuffix("_"))
     if tensor._level is not None:
         become_inside(tensor, lens)
     else:
