@@ -76,11 +76,13 @@ def scale_dtype(dtype):
     return dt.float32 if dtype in HALF else dtype
 
 
-def flat(out, x):
-    """out, as a function of x whose derivative is 0 (and which requires grad if x does)."""
-    if x.aval.dtype not in dt.INEXACT or out.aval.dtype != x.aval.dtype:
-        return out
-    return p.select(p.full(x.aval.shape, True, dt.bool_), stop_gradient(out), x)
+def flat(out, *operands):
+    """out, as a function of operands whose derivative is 0 (and which requires grad if one of them does)."""
+    operands = [x for x in operands if x.aval.dtype in dt.INEXACT and x.aval.dtype == out.aval.dtype]
+    out = stop_gradient(out) if operands else out
+    for x in operands:
+        out = p.select(p.full(x.aval.shape, True, dt.bool_), out, x)
+    return out
 
 
 def kind_of(number) -> type:

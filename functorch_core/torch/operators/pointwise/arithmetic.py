@@ -212,12 +212,12 @@ def _floor_divided(x, y):
     if x.aval.dtype in dt.INTEGER:
         return ew.floor_divide(x, y)
     quotient = widened(lambda x, y: ew.floor_divide(stop_gradient(x), stop_gradient(y)))(x, y)
-    return d.flat(quotient, x)
+    return d.flat(quotient, x, y)
 
 
 def _truncated(x, y):
     q = p.div(x, y)
-    return q if x.aval.dtype in dt.INTEGER else d.flat(p.trunc(q), x)
+    return q if x.aval.dtype in dt.INTEGER else d.flat(p.trunc(q), x, y)
 
 
 def _div_node(a):
