@@ -564,7 +564,7 @@ def broadcast_tensors(*tensors):
     """
     tensors = _spread_arguments(tensors)
     shape = common_shape([tuple(x.shape) for x in tensors])
-    return tuple([expanded(x, shape) for x in tensors])
+    return tuple([x if tuple(x.shape) == shape else expanded(x, shape) for x in tensors])
 
 
 @composite(method=False)
