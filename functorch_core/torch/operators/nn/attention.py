@@ -194,9 +194,7 @@ def scaled_dot_product_attention(
             f"but got attn_mask.dtype: {names[0]} and  query.dtype: {names[1]} "
             "instead."
         )
-    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
-    if scale is None and query.shape[-1] == 0:
-        factor = 0.0
+    factor = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else float(scale)
     keep = None
     rescale = 1.0
     if dropout_p > 0:
