@@ -72,7 +72,11 @@ def takes_out(name: str, out: Out) -> Callable:
 
 
 PRECISIONS = {None, "low", "full", "widest", "banned"}
-KNOWN = {"number": {"wrapped", "shown", "taken"}, "devices": {"scalars", "same", "any", "moved"}}
+KNOWN = {
+    "saves": {"all", "operands", "result", "nothing"},
+    "number": {"wrapped", "shown", "taken"},
+    "devices": {"scalars", "same", "any", "moved"},
+}
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,9 @@ class Traits:
     # edge, to nothing ("shown"), or nothing ("taken").
     number: str = "wrapped"
     saves_number: bool = False  # its node does, too: a second backward pass is an error
+    # What its node saves where that is less than what the gradient is computed from here, which may be written to then:
+    # "operands" alone, the "result" alone, or "nothing" of either.
+    saves: str = "all"
     commutative: bool = False  # f(x, y) = f(y, x): 2 + x is told to overriding classes as x + 2
     # What operands may be on another device than the first: "scalars", nothing ("same"), "any" if that is on the meta
     # device (indices, above all), anything ("moved": the result is where one of them is).

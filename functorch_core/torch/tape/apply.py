@@ -253,8 +253,13 @@ class OpNode(Node):
             tensor = tensor() if is_output else tensor
             if tensor is None or tensor._own_version == version and tensor._view is None and tensor._level is None:
                 continue
-            if tensor._version != version:
+            if tensor._version != version and not self._needs_only_here(is_output):
                 raise RuntimeError(modified(tensor, version, self if is_output and tensor._ge is not None else None))
+
+    def _needs_only_here(self, output: bool) -> bool:
+        """Whether PyTorch's node does not save what was written to, an operand or a result: its value is here."""
+        traits = declared.get(self.op.name)
+        return traits is not None and traits.saves in ("nothing", "operands" if output else "result")
 
     def forget(self, tensor, new):
         """After tensor.op_(): PyTorch saves a copy of what an in-place op overwrites."""

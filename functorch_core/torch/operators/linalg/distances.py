@@ -23,7 +23,7 @@ def norm_of_difference(difference, power: float):
 # ---- distances -----------------------------------------------------------------------------------
 
 
-@torch_op(method=False, node="Norm1(Add1(Sub0(x1, x2)))")
+@torch_op(method=False, node="Norm1(Add1(Sub0(x1, x2)))", saves="result")
 def pairwise_distance(x1: Tensor, x2: Tensor, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of x1 - x2 + eps over the last dimension.
 
@@ -107,7 +107,12 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     return _normalized(input, float(p), dim, eps, out=out)
 
 
-@torch_op(node="Div0(input, Expand0(ClampMin0(LinalgVectorNorm0(input))))", autocast={"cuda": "full"}, layout=by_first)
+@torch_op(
+    node="Div0(input, Expand0(ClampMin0(LinalgVectorNorm0(input))))",
+    saves="operands",
+    autocast={"cuda": "full"},
+    layout=by_first,
+)
 def _normalized(input: Tensor, power, dim, eps, *, out=None):
     require_floating("linalg_vector_norm_cpu", input, complex=True)
     x, shape = wide(input), aval_of(input).shape

@@ -205,6 +205,7 @@ def _cond_node(a):
 
 @torch_op(
     name="linalg_cond",
+    saves="operands",
     method=False,
     function=False,
     out=Out(lower=castable("linalg.cond")),

@@ -265,7 +265,7 @@ def softshrink(input: Tensor, lambd=0.5, *, out=None):
     return p.select(inside, p.mul(input, 0.0), outside)
 
 
-@hidden(node="Sub0(input, Tanh0(input))")
+@hidden(node="Sub0(input, Tanh0(input))", saves="nothing")
 def _tanhshrink(input: Tensor):
     """input - tanh(input).
 
@@ -424,7 +424,7 @@ def logsigmoid(input: Tensor, *, out=None):
     return like(act.log_sigmoid(wide(input)), input)
 
 
-@hidden(node="Div0(input, Add0(Abs0(input), -))")
+@hidden(node="Div0(input, Add0(Abs0(input), -))", saves="operands")
 def softsign(input: Tensor):
     """x / (1 + |x|).
 

@@ -84,7 +84,9 @@ def _weighted(loss, weight):
 
 
 @torch_op(
-    autocast="full", node=loss_node(lambda a: "Abs0(Sub0(input, target))" if a.weight is None else "AbsBackward0")
+    autocast="full",
+    node=loss_node(lambda a: "Abs0(Sub0(input, target))" if a.weight is None else "AbsBackward0"),
+    saves="nothing",
 )
 def _l1_loss(input: Tensor, target: Tensor, reduction, weight: MaybeTensor = None):
     x, y = promote(input, target)
@@ -376,7 +378,7 @@ def _cross_entropy_node(a):
     return f"Add0(Mul1(NllLoss0({logs})), Mul1({f'Div0({smooth}, -)' if mean else smooth}))"
 
 
-@torch_op(node=_cross_entropy_node, autocast="full")
+@torch_op(node=_cross_entropy_node, saves="nothing", autocast="full")
 def _cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, ignore_index, reduction, label_smoothing):
     require_floating("log_softmax_lastdim_kernel_impl", input)
     if not 0 <= label_smoothing <= 1:

@@ -452,7 +452,7 @@ def _response_norm_node(a):
     return f"Div0(input, Pow0(Add0(Mul0({means}, -), -)))"
 
 
-@torch_op(method=False, function=False, layout=image, node=_response_norm_node)
+@torch_op(method=False, function=False, layout=image, node=_response_norm_node, saves="operands")
 def local_response_norm(input: Tensor, size, alpha=1e-4, beta=0.75, k=1.0):
     """input / (k + alpha * the mean square of `size` neighbouring channels) ** beta.
 

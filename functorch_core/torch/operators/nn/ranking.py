@@ -77,7 +77,7 @@ def _poisson_node(a):
     return "Sub0(Exp0(input), Mul0(target, input))" if a.log_input else "Sub0(input, Mul0(target, Log0(Add0(input))))"
 
 
-@torch_op(node=_poisson_node, autocast="full")
+@torch_op(node=_poisson_node, saves="nothing", autocast="full")
 def _poisson_nll(input: Tensor, target: Tensor, log_input, full, eps, reduction):
     x, y = promote(input, target, to_float=True)
     if log_input:
@@ -110,7 +110,7 @@ def _gaussian_node(a):
     return f"Add0(Mul0({terms}, -), -)" if a.full else f"Mul0({terms}, -)"
 
 
-@torch_op(node=_gaussian_node)
+@torch_op(node=_gaussian_node, saves="nothing")
 def _gaussian_nll(input: Tensor, target: Tensor, var: Operand, full, eps, reduction):
     x, y = promote(input, target)
     variance = cast(var, aval_of(x).dtype)
@@ -157,7 +157,9 @@ def _hinge(x):
     return p.select(p.lt(x, 0), p.zeros(aval_of(x)), kept)
 
 
-@torch_op(node=loss_node("Add0(Where0(ClampMin0(Sub0(-, input)), -), Where0(input, -))"), autocast="full")
+@torch_op(
+    node=loss_node("Add0(Where0(ClampMin0(Sub0(-, input)), -), Where0(input, -))"), saves="nothing", autocast="full"
+)
 def _hinge_embedding(input: Tensor, target: Tensor, margin, reduction):
     x, y = broadcast([input, target])
     far = _hinge(p.sub(full_like(x, margin), x))
@@ -232,7 +234,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
     return _cosine_embedding(input1, input2, target, margin, reduction)
 
 
-@torch_op(node=loss_node("ClampMin0(Add1(Mul0(target, Sub0(input1, input2))))"), autocast="full")
+@torch_op(node=loss_node("ClampMin0(Add1(Mul0(target, Sub0(input1, input2))))"), saves="nothing", autocast="full")
 def _margin_ranking(input1: Tensor, input2: Tensor, target: Tensor, margin, reduction):
     x, y = promote(input1, input2)
     difference, t = promote(p.sub(x, y), target, to_float=True)
@@ -456,7 +458,7 @@ def _triplet_node(a):
     return "ClampMinBackward0" if a.swap else f"ClampMin0(Sub0(Add1({positive}), {negative}))"
 
 
-@torch_op(name="_triplet", method=False, function=False, node=_triplet_node, autocast="full")
+@torch_op(name="_triplet", method=False, function=False, node=_triplet_node, saves="nothing", autocast="full")
 def triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin, power, eps, swap, reduction):
     """max(0, |anchor - positive| - |anchor - negative| + margin), whatever the margin."""
     ndims = {aval_of(x).ndim for x in (anchor, positive, negative)}

@@ -232,6 +232,7 @@ def _div_node(a):
     aliases=("divide",),
     number="shown",
     saves_number=True,
+    saves="operands",
     node=_div_node,
     in_place="div_.Tensor",
     kind=Division,
@@ -256,7 +257,10 @@ def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
 
 
 @torch_op(
-    dunder=("rtruediv", "rdiv"), node="Mul0(Reciprocal0(other), -)", with_array=lambda x, array: x.reciprocal() * array
+    dunder=("rtruediv", "rdiv"),
+    node="Mul0(Reciprocal0(other), -)",
+    saves="nothing",
+    with_array=lambda x, array: x.reciprocal() * array,
 )
 def _over(input: Operand, other: Tensor):
     """A number / a tensor: the tensor's reciprocal times the number, which may differ from the quotient in the last
@@ -265,7 +269,7 @@ def _over(input: Operand, other: Tensor):
     return d.by_number(p.mul, p.div(like(x, 1), x), input)
 
 
-@torch_op(inplace=True, number="shown", node="DivBackward0", in_place="true_divide_.Tensor")
+@torch_op(inplace=True, number="shown", saves="operands", node="DivBackward0", in_place="true_divide_.Tensor")
 def true_divide(input: Operand, other: Operand, *, out=None):
     """input / other, elementwise.
 
@@ -332,6 +336,7 @@ reciprocal = unary(
     "reciprocal",
     lambda x: p.div(1, x),
     "1 / input, elementwise.",
+    saves="result",
     autocast={"cuda": "full"},
     example="[2., 4.] -> [0.5000, 0.2500]",
 )
@@ -461,7 +466,7 @@ square = unary(
 )
 
 
-@torch_op(inplace=True, out=Out("ldexp can't be cast to the desired output type {wanted}"))
+@torch_op(inplace=True, out=Out("ldexp can't be cast to the desired output type {wanted}"), saves="result")
 def ldexp(input: Tensor, other: Tensor, *, out=None):
     """input * 2 ** other, elementwise.
 

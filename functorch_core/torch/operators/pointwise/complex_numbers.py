@@ -135,6 +135,7 @@ def _check_parts(x, y):
     method=False,
     out=Out("Expected object of scalar type {found} but got scalar type {wanted} for argument 'out'"),
     autocast={"cpu": "full"},
+    saves="result",
 )
 def polar(abs: Tensor, angle: Tensor, *, out=None):
     """The complex tensor of a size and an angle.

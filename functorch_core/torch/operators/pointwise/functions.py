@@ -26,6 +26,7 @@ expm1 = unary(
     "expm1",
     p.expm1,
     "e ** input - 1, elementwise, accurate near 0.",
+    saves="result",
     autocast={"cuda": "full"},
     example="[0., 1.] -> [0.0000, 1.7183]",
 )
@@ -193,6 +194,7 @@ erfinv = unary(
     "The inverse of erf, elementwise.",
     dtypes=d.FLOATS,
     kernel="erfinv_vml_cpu",
+    saves="operands",
     autocast={"cuda": "full"},
     example="[0., 0.5] -> [0.0000, 0.4769]",
 )

@@ -169,6 +169,7 @@ ndtr = _special(
     widened(_ndtr),
     "The distribution function of the normal distribution.",
     node="MulBackward1",
+    saves="nothing",
     example="[0., 1.] -> [0.5000, 0.8413]",
 )
 ndtri = _special("ndtri", p.ndtri, "The quantile of the normal distribution.", example="[0.5, 0.9] -> [0.0000, 1.2816]")

@@ -238,7 +238,7 @@ def _cov_node(a):
     return f"Squeeze0(Div0(Mm0({centred}, T0({centred})), -))"
 
 
-@torch_op(node=_cov_node)
+@torch_op(node=_cov_node, saves="nothing")
 def _cov(input: Tensor, correction, fweights: MaybeTensor, aweights: MaybeTensor):
     """The covariance matrix, of weights that are known to be right."""
     return _covariance(input, correction, fweights, aweights)
@@ -349,7 +349,7 @@ def _freedom(w, aweights, total, correction):
     return p.max(free, like(free, 0))
 
 
-@torch_op(node=lambda a: "ClampBackward1" if a.input.ndim > 1 else "DivBackward0")
+@torch_op(node=lambda a: "ClampBackward1" if a.input.ndim > 1 else "DivBackward0", saves="nothing")
 def corrcoef(input: Tensor):
     """The matrix of correlation coefficients of variables in rows.
 

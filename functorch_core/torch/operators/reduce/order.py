@@ -374,7 +374,7 @@ def _quantile(name: str, skip_nan: bool, doc: str):
 
     taken = Out("quantile() out tensor must be same dtype as the input tensor", recorded=True)
     node = "SqueezeBackward4" if skip_nan else _quantile_node
-    op = torch_op(name=f"_{name}", node=node, out=taken, autocast={"cpu": "full"})(fun)
+    op = torch_op(name=f"_{name}", node=node, saves="nothing", out=taken, autocast={"cpu": "full"})(fun)
     checked.__doc__ = doc
     return composite(checked, name=name, out=taken)
 

@@ -458,7 +458,8 @@ def _deviation(name: str, of: str):
         return [out, kept(p.convert(average, dtype=input.aval.dtype), input, axes, keepdim)]
 
     fun.__doc__ = f"{of} over dimensions."
-    return torch_op(name=name, node=of, method=False, function=False)(fun)
+    saves = "operands" if of.startswith("var") else "all"
+    return torch_op(name=name, node=of, saves=saves, method=False, function=False)(fun)
 
 
 def _declare_deviation(name: str, doc: str):
