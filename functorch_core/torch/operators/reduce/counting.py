@@ -383,9 +383,10 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     tensor([1, 2, 3])
     """
     data = input._array()
+    data = data.astype(np.float32) if data.dtype.kind == "V" else data  # NumPy does not know where NaN is in bfloat16
     if dim is None:
         values, inverse, counts = np.unique(data.reshape(-1), return_inverse=True, return_counts=True, equal_nan=False)
-        inverse = inverse.reshape(data.shape)
+        inverse, values = inverse.reshape(data.shape), values.astype(input._aval.dtype, copy=False)
     else:
         axis = wrap_dim(dim, data.ndim)
         _check_slices(data, axis)
@@ -394,6 +395,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
             rows, inverse, counts = _unique_with_nan(rows)
         else:
             rows, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True, axis=0, equal_nan=False)
+        rows = rows.astype(input._aval.dtype, copy=False)
         inverse, counts = inverse.reshape(-1).astype(np.int64), counts.astype(np.int64)
         found = _results(input, rows, inverse, counts, return_inverse, return_counts)
         first = found[0] if isinstance(found, tuple) else found
