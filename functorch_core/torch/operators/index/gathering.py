@@ -559,9 +559,9 @@ def index_put(input, indices, values, accumulate=False):
         if index._aval.dtype == dt.uint8:
             warn(BYTES)
         tensors.append((dim, index))
-        dim += index.ndim if index._aval.dtype in (dt.bool_, dt.uint8) else 1
+        dim += index.ndim if index.ndim and index._aval.dtype in (dt.bool_, dt.uint8) else 1
     if dim > input.ndim:
-        raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
+        raise IndexError(f"too many indices for tensor of dimension {input.ndim} (got {dim})")
     if not isinstance(values, Tensor):
         raise TypeError(f"index_put(): argument 'values' (position 3) must be Tensor, not {type(values).__name__}")
     if not tensors:

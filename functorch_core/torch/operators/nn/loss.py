@@ -253,24 +253,38 @@ def log_likelihood(axis: int) -> Derived:
 
 
 def _classes(input, target):
-    """The class dimension; errors where input and target do not fit."""
+    """The class dimension, and the target, without the dimension of one that it may have for a single row; errors where
+    input and target do not fit."""
     a, b = aval_of(input), aval_of(target)
     if a.ndim == 0:
         raise RuntimeError(
             "input tensor should be 1D or 2D" if b.ndim else "Expected input to have at least 1 dimension"
         )
-    if a.ndim != b.ndim + 1:
-        if a.ndim in (1, 2) and b.ndim > 1:
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        raise ValueError(f"Expected target size {[a.shape[0], *a.shape[2:]]}, got {list(b.shape)}")
-    axis = 0 if a.ndim == 1 else 1
-    if a.ndim > 1 and a.shape[0] != b.shape[0]:
-        raise ValueError(f"Expected input batch_size ({a.shape[0]}) to match target batch_size ({b.shape[0]}).")
-    if a.shape[2:] != b.shape[1:]:
-        raise RuntimeError(f"Expected target size {[a.shape[0], *a.shape[2:]]}, got {list(b.shape)}")
+    _check_sizes(list(a.shape), list(b.shape))
+    if a.ndim == b.ndim:
+        target = p.reshape(target, shape=())
     if b.dtype not in dt.INTEGER:
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {name_of(target)}")
-    return axis
+    return (0 if a.ndim == 1 else 1), target
+
+
+def _check_sizes(rows: list[int], wanted: list[int]):
+    """Errors where the sizes of rows of numbers and of targets do not fit."""
+    if len(rows) > 1 and rows[0] != (wanted or [0])[0]:
+        raise ValueError(f"Expected input batch_size ({rows[0]}) to match target batch_size ({(wanted or [0])[0]}).")
+    if len(rows) < 3 and len(wanted) > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(rows) == 1 and wanted not in ([], [1]):
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {wanted[0]}")
+    if len(rows) < 3 or [rows[0], *rows[2:]] == wanted:
+        return
+    if len(rows) != 4:
+        raise RuntimeError(f"Expected target size {[rows[0], *rows[2:]]}, got {wanted}")
+    if len(wanted) != 3:
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(wanted)}"
+        )
+    raise RuntimeError(f"size mismatch (got input: {rows} , target: {wanted}")
 
 
 def _check_weight(weight, classes: int):
@@ -284,7 +298,7 @@ def _check_weight(weight, classes: int):
 
 def _nll(x, target, weight, ignore_index: int, reduction: str, chosen_of=picked):
     """The negative log-likelihood of integer targets; (loss, total weight)."""
-    axis = _classes(x, target)
+    axis, target = _classes(x, target)
     if aval_of(target).dtype not in (dt.int64, dt.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {name_of(target)}")
     _check_weight(weight, aval_of(x).shape[axis])
@@ -422,7 +436,7 @@ def _soft_targets(log_p, target, weight, ignore_index, reduction, smoothing, axi
 def _smoothed(log_p, target, weight, ignore_index, reduction, smoothing):
     """Cross entropy of indices, with a part of every target spread over all classes."""
     loss, weights = _nll(log_p, target, weight, ignore_index, reduction)
-    axis, shape = _classes(log_p, target), aval_of(log_p).shape
+    (axis, target), shape = _classes(log_p, target), aval_of(log_p).shape
     weighted = log_p if weight is None else p.mul(log_p, along(like(weight, log_p), shape, axis))
     spread_out = p.neg(total(weighted, (axis,)))
     counted = p.ne(target, full_like(target, ignore_index))
