@@ -546,13 +546,16 @@ class Looking(LookedUp, Composite):
         self.own = own
         return own
 
-    def simply(self, *classes: type | None) -> Callable:
-        """Decorator: what to try first, while nothing is active, with a tensor and arguments of these classes; it
-        returns None where all has to be looked at."""
+    def simply(self, *classes: type | None, name: str = "") -> Callable:
+        """Decorator: what to try first, while nothing is active, with a tensor and arguments of these classes, or one
+        of this name; it returns None where all has to be looked at."""
 
         def declare(run: Callable) -> Callable:
             for cls in PLAIN:
-                self.runs[(cls, *classes) if classes else cls] = run
+                if name:
+                    self.runs.named[cls, name, *classes] = run
+                else:
+                    self.runs[(cls, *classes) if classes else cls] = run
             return run
 
         return declare

@@ -397,6 +397,7 @@ def _three_forms(name: str, largest: bool, pairwise, doc: str):
     made = composite(fun, name=name, kind=Looking, out=Out(EXACT))
     made.simply()(overall)
     made.simply(int)(along)
+    made.simply(int, name="dim")(along)
     made.simply(Tensor)(pairwise)
     return made
 
