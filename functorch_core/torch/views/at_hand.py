@@ -21,11 +21,10 @@ def host_array(x: Value) -> np.ndarray | None:
 def whole_of(alias: Alias) -> np.ndarray | None:
     """The array of a cell in which what an alias shows are the elements at its layout; None where it is not at hand."""
     cell = alias.cell
-    if cell.shared or cell.strided or not alias.chain or alias.seen != cell.version:
+    if cell.shared or not alias.chain or cell.value.recording is not None:  # mostly that
         return None
-    for lens in alias.chain:
-        if KINDS[lens.kind].other_numbers:
-            return None
+    if cell.strided or alias.seen != cell.version or any([KINDS[lens.kind].other_numbers for lens in alias.chain]):
+        return None
     return host_array(cell.value)
 
 

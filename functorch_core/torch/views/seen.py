@@ -25,7 +25,7 @@ from ..tape.modes import state
 from ..tape.node import Taped, sequence
 from ..tensors.active import active
 from ..tensors.base import Tensor
-from .at_hand import host_array, whole_of
+from .at_hand import whole_of
 from .cells import (
     KINDS,
     ONE_NODE,
@@ -82,16 +82,24 @@ class Seen:
     def read(self, of: Value, alias: Alias, ints: tuple[int, ...]) -> Value | None:
         """The element, where it can be had of a host array without a recording (x[i, j].item(): 2 us for 9): of the
         tensor's value, or of the cell's that the tensor is a part of (x[i][j])."""
-        given = iter(ints)
-        place = ints if len(ints) == len(self.element) else [next(given) if i is None else i for i in self.element]
-        array = host_array(of)
-        if array is not None:
-            return computed(self.unit.out_aval, np.array(array[tuple(place)]))
+        if of.recording is None:
+            array = of.data
+            if array.__class__ is not np.ndarray:
+                return None
+            return computed(self.unit.out_aval, np.array(array[tuple(self._place(ints))]))
         array = whole_of(alias)
         if array is None:
             return None
         _, strides, offset = alias.layout()
-        return computed(self.unit.out_aval, np.array(array.reshape(-1)[offset + sum(map(mul, strides, place))]))
+        place = offset + sum(map(mul, strides, self._place(ints)))
+        return computed(self.unit.out_aval, np.array(array.reshape(-1)[place]))
+
+    def _place(self, ints: tuple[int, ...]) -> Sequence[int]:
+        """Where the element is."""
+        if len(ints) == len(self.element):
+            return ints
+        given = iter(ints)
+        return [next(given) if i is None else i for i in self.element]
 
     def taped(self) -> Taped | None:
         """How to differentiate it; None if that is not as simple as with most views."""
