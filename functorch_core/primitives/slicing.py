@@ -464,7 +464,7 @@ def _dynamic_slice_at(x: Aval, *starts: Aval, sizes: Ints) -> Function:
     """With one start to look at where all but one dimension are taken whole: 0.6 us for 3."""
     parts = [d for d, (n, m) in enumerate(zip(x.shape, sizes)) if m != n]
     if len(parts) != 1:
-        return lambda x, *starts: x[_part(x, starts, sizes)]
+        return _some_parts([(d, sizes[d], x.shape[d] - sizes[d]) for d in parts], x.ndim)
     (d,) = parts
     size, last, before = sizes[d], x.shape[d] - sizes[d], (builtins.slice(None),) * d
 
@@ -474,6 +474,21 @@ def _dynamic_slice_at(x: Aval, *starts: Aval, sizes: Ints) -> Function:
         return x[(*before, builtins.slice(first, first + size))]
 
     return one_part
+
+
+def _some_parts(parts: list[tuple[int, int, int]], ndim: int) -> Function:
+    """Of (dimension, size, last start) of those that are not taken whole."""
+    whole = [builtins.slice(None)] * ndim
+
+    def run(x: np.ndarray, *starts: np.ndarray) -> np.ndarray:
+        index = whole.copy()
+        for d, size, last in parts:
+            first = int(starts[d])
+            first = 0 if first < 0 else last if first > last else first
+            index[d] = builtins.slice(first, first + size)
+        return x[tuple(index)]
+
+    return run
 
 
 @specialised(_dynamic_slice_at)
