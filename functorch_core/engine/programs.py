@@ -146,12 +146,14 @@ def device_of(recording: Recording) -> Device:
 def compute(recording: Recording, why: str, tier: str | None = None) -> None:
     """Give every live result its data."""
     data = small_arrays(recording.inputs) if recording.device is None else None
-    small = data is not None
+    small, few = data is not None, len(recording.values) <= FEW and not (recording.checks or recording.doubtful)
     if not small:
-        _require(recording.inputs)
-        data = data_at_hand(recording.inputs) if settings.direct and recording.device is None else None
+        if few and settings.direct and recording.device is None:
+            data = data_at_hand(recording.inputs)
+        if data is None:
+            _require(recording.inputs)
     live = live_results(recording.values)
-    short = data is not None and len(recording.values) <= FEW and not (recording.checks or recording.doubtful)
+    short = few and data is not None
     try:
         if short and tier is None and computed_again(recording, live, data, small, why == READ):  # type: ignore[arg-type]
             return recording.use_again()
@@ -175,7 +177,7 @@ hooks.compute = compute
 def _require(inputs: list[Value]) -> None:
     """Raise, before anything is lost, if an input is poisoned. (A function: no name lives on.)"""
     for value in inputs:
-        if not has_data(value) or value.data.__class__ is Poison:
+        if value.recording is not None and not has_data(value) or value.data.__class__ is Poison:
             concrete(value)
 
 
