@@ -74,6 +74,7 @@ class Executable:
         self.from_disk_cache: bool = from_disk_cache
         self.compile_seconds: float = compile_seconds
         self.key: str = key  # under which it is on disk
+        binding.leave_out_tracebacks()  # jax may have been imported since
         # raw: the two C++ halves of `run`, for a caller that cannot spare the call of a closure
         # (70 ns): execute(buffers).consume_with_handlers(handlers), a RuntimeError passed to fail.
         handlers = binding.result_handlers(outputs, device._sharding)

@@ -265,3 +265,31 @@ print(xla.in_forked_child(), xla.has_client())
 """
     )
     assert out.splitlines() == ["True 3", "status 7", "False False"]
+
+
+LEAK = """
+import numpy as np
+from functorch_core import torch
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+x = torch.zeros(1 << 16)
+def steps(n):
+    for _ in range(n):
+        x.add_(torch.sigmoid(x).square().exp().log().sqrt() / torch.sigmoid(x))
+        engine.flush()
+from functorch_core import engine
+steps(5000)
+before = resident()
+steps(15000)
+print(resident() - before, engine.stats()["fused_runs"])
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="tells no resident memory")
+def test_steps_leave_no_memory_behind():
+    """Each left 200 bytes: 3 MB of 15,000."""
+    grown, runs = map(int, run_python(LEAK).split())
+    assert runs > 15000 and grown < 1 << 20
