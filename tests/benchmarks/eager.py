@@ -4,6 +4,7 @@
     python -m tests.benchmarks.eager ops        calls of single ops, 200 between two flushes
     python -m tests.benchmarks.eager ops cat .T only those with `cat` or `.T` in their names
     python -m tests.benchmarks.eager acting     loops that read a number in each round
+    python -m tests.benchmarks.eager elements   loops over the elements and rows of a small matrix
 
 Ratios are ours / PyTorch's; all of Python is included.
 """
@@ -216,7 +217,62 @@ def acting():
         show(name, row, "PyTorch")
 
 
-SECTIONS = {"ops": ops, "acting": acting}
+# ---- loops over elements ---------------------------------------------------------------------------
+
+SIDE = 60
+
+
+class Table:
+    """Loops over a matrix of 60 x 60, as of who writes an algorithm down as in a book."""
+
+    def __init__(self, lib):
+        self.lib = lib
+        self.x = lib.rand(SIDE, SIDE) + 1
+        self.places = [(i, j) for i in range(SIDE) for j in range(SIDE)]
+
+    def read(self):
+        """x[i, j].item()"""
+        for i, j in self.places:
+            self.x[i, j].item()
+
+    def read_by_rows(self):
+        """float(x[i][j])"""
+        for i, j in self.places:
+            float(self.x[i][j])
+
+    def iterated(self):
+        """for v in row: float(v)"""
+        for row in self.x:
+            for v in row:
+                float(v)
+
+    def written(self):
+        """x[i, j] = number"""
+        y = self.lib.zeros(SIDE, SIDE)
+        for i, j in self.places:
+            y[i, j] = i * j
+        y.sum().item()
+
+    def filled(self):
+        """a dynamic program"""
+        best, least = self.lib.zeros(SIDE, SIDE), self.lib.min
+        for i, j in self.places:
+            if i and j:
+                step = least(best[i - 1, j] + 1, best[i, j - 1] + 1)
+                best[i, j] = least(step, best[i - 1, j - 1] + self.x[i, j])
+        best[-1, -1].item()
+
+
+def elements():
+    """Microseconds of an element."""
+    mine, other = (Table(lib) for lib in _both())
+    for name in ("read", "read_by_rows", "iterated", "written", "filled"):
+        row = alternate(getattr(mine, name), getattr(other, name), number=1, rounds=9)
+        row["ours_min"], row["theirs_min"] = row["ours_min"] / SIDE**2, row["theirs_min"] / SIDE**2
+        show(getattr(Table, name).__doc__, row, "PyTorch")
+
+
+SECTIONS = {"ops": ops, "acting": acting, "elements": elements}
 
 
 def main():
