@@ -165,9 +165,9 @@ def _between_old(base, new, spec, starts):
 
 def box_layout(shape, strides, offset, spec, news, *ints):
     """Shape, strides and offset of a part."""
-    sizes, steps = [], []
-    for (_, n, step, stays), start, stride in zip(spec, _starts(spec, ints), strides):
-        offset += start * stride
+    sizes, steps, given = [], [], iter(ints)
+    for (start, n, step, stays), stride in zip(spec, strides):
+        offset += (next(given) if start is None else start) * stride
         if stays:
             sizes.append(n)
             steps.append(stride * step)
