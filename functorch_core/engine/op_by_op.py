@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,9 @@ class Call(NamedTuple):
     frees: tuple[int, ...]  # places whose values nobody needs after it
     position: int  # which of the recorded calls it is
     unit: Unit
+
+
+_call = partial(tuple.__new__, Call)  # a third of what Call(...) takes
 
 
 class Schedule(NamedTuple):
@@ -164,6 +168,7 @@ def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device: 
     on_host = {unit: tier == "reference" or tier == "cheapest" and _by_numpy(unit, device) for unit in units}
     all_on_host = all(on_host.values())
     runs: dict[Unit, Function] = {}
+    in_place: dict[Unit, Function] = {}
     found: list[Call] = []
     slot, not_copied, by_numpy = 0, 0.0, 0
     for i, (unit, codes) in enumerate(calls):
@@ -178,13 +183,16 @@ def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device: 
                 numbers[c] += 1
         n = len(unit.out_avals)
         if unit.effect or (last[slot] if n == 1 else max(last[slot : slot + n], default=UNUSED)) != UNUSED:
-            frees = tuple({base + c for c in codes if c >= 0 and last[c] == i})
+            frees = [base + c for c in codes if c >= 0 and last[c] == i]
             run = runs.get(unit) or runs.setdefault(unit, _runner(unit, on_host[unit], all_on_host, device))
             if on_host[unit]:
                 by_numpy += 1
-                if unit.overwriting is not None and _overwrites(unit, codes, last, i):
-                    run, not_copied = _overwriting(unit, run), not_copied + unit.overwriting.spared
-            found.append(Call(run, tuple(args), base + slot, n, frees, i, unit))
+                overwriting = unit.overwriting
+                if overwriting is not None and _overwrites(unit, codes, last, i):
+                    run = in_place.get(unit) or in_place.setdefault(unit, _overwriting(unit, run))
+                    not_copied += overwriting.spared
+            given_up = tuple(set(frees) if len(frees) > 1 else frees)
+            found.append(_call((run, tuple(args), base + slot, n, given_up, i, unit)))
         slot += n
     ops = {"reference_ops": by_numpy, "op_runs": len(found) - by_numpy}
     counted, kept = {k: v for k, v in ops.items() if v}, [(s, base + s) for s in live]
