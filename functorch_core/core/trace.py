@@ -291,6 +291,10 @@ def run(graph: Graph, args: Sequence[ArrayLike]) -> list[Any]:
     """Apply a graph to values: inlined in the active trace, otherwise computed."""
     builder = state.builder
     if builder is None:
+        if graph.memo.get("bodies settled") is None:
+            graph.memo["bodies settled"] = True
+            for node in graph.nodes:
+                settle(tuple(node.params.values()))
         return _eager.run(graph, args)
     return builder.inline(graph, args)
 

@@ -361,3 +361,23 @@ def test_what_was_taken_silently():
     assert (x.item(4), x.item(1, 2), x.item((0, 1))) == (4, 5, 1)
     with pytest.raises(IndexError):
         x.item(9)
+
+
+CLOSED = {
+    "scan": lambda v, a: lax.scan(lambda c, x: (c + v, x), a, a)[0],
+    "fori_loop": lambda v, a: lax.fori_loop(0, 2, lambda i, c: c + v, a),
+    "while_loop": lambda v, a: lax.while_loop(lambda c: jnp.sum(c) < 9, lambda c: c + v, a),
+    "cond": lambda v, a: lax.cond(True, lambda c: c + v, lambda c: c, a),
+    "checkpoint": lambda v, a: fc.checkpoint(lambda c: c + v)(a),
+}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_loops_of_known_operands_close_over_what_is_not_computed_yet(name):
+    """In a transform, where they take part in no trace and are recorded when it is over."""
+    loop, a = CLOSED[name], jnp.asarray([0.0, 1.0, 2.0])
+    wanted = np.asarray(loop(jnp.sin(a), a))
+    v = jnp.sin(a)
+    np.testing.assert_allclose(fc.grad(lambda x: jnp.sum(x * loop(v, a)))(a), wanted, rtol=1e-6)
+    v = jnp.sin(a)
+    np.testing.assert_allclose(fc.vmap(lambda x: x * loop(v, a))(a), np.outer(a, wanted), rtol=1e-6)
