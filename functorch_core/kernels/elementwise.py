@@ -32,11 +32,9 @@ def modulo(x, y):
     return r if aval_of(x).dtype in dt.UNSIGNED else p.select(_adjusts(r, y), p.add(r, y), r)
 
 
-def remainder(x, y):
-    """modulo, of floats a zero with the divisor's sign, too."""
+def signed_modulo(x, y):
+    """modulo of floats, a zero with the divisor's sign, too; such a zero is a constant to derivatives."""
     out = modulo(x, y)
-    if aval_of(x).dtype not in dt.FLOATING:
-        return out
     return p.select(p.eq(out, 0), p.select(signbit(y), full_like(x, -0.0), full_like(x, 0.0)), out)
 
 

@@ -292,10 +292,19 @@ def fmod(x, y):
     return p.rem(x, y)
 
 
-@derived(lambda t, x, y, out: t, lambda t, x, y, out: p.neg(p.mul(t, stop_gradient(ew.floor_divide(x, y)))))
+BY_EACH = (lambda t, x, y, out: t, lambda t, x, y, out: p.neg(p.mul(t, stop_gradient(ew.floor_divide(x, y)))))
+
+
+@derived(*BY_EACH)
 def remainder(x, y):
-    """The remainder of x / y with y's sign."""
+    """The remainder of x / y with y's sign, a zero with that of x."""
     return ew.modulo(x, y)
+
+
+@derived(*BY_EACH)
+def signed_remainder(x, y):
+    """The remainder of x / y with y's sign, a zero, too."""
+    return ew.signed_modulo(x, y)
 
 
 def log_sum(exp, log1p, scale: float):

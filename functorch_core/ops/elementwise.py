@@ -9,6 +9,7 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..kernels import elementwise as kernels
+from ..kernels.subgradients import signed_remainder
 from ..kernels.values import full_like as like
 from .declaring import binary, check, unary
 from .op import op
@@ -132,7 +133,7 @@ floor_divide = binary(
 )
 remainder = binary(
     "remainder",
-    kernels.remainder,
+    lambda x, y: (signed_remainder if aval_of(x).dtype in dt.FLOATING else kernels.modulo)(x, y),
     "x1 % x2 as in Python, with the sign of x2; by integer 0 it is x1.",
     "fc.remainder(fc.asarray([7, -7]), 3)",
     "Array([1, 2], dtype=int64)",

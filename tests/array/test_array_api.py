@@ -253,6 +253,16 @@ def test_division_to_whole_numbers(name):
     np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(wanted[zero]))
 
 
+def test_remainders_that_are_zero_have_a_derivative():
+    x, y = fc.asarray([6.0, -6.0, 3.0, 5.0, -5.0]), fc.asarray([3.0, -3.0, 3.0, -2.0, 2.0])
+    for f in (fc.remainder, lambda x, y: x % y, lambda x, y: divmod(x, y)[1]):
+        by_both = fc.grad(lambda x, y: f(x, y).sum(), argnums=(0, 1))
+        for g in (by_both, fc.jit(by_both)):
+            by_x, by_y = g(x, y)
+            assert by_x.tolist() == [1.0] * 5
+            assert by_y.tolist() == [-2.0, -2.0, -1.0, 3.0, 3.0]
+
+
 def test_pow():
     for dtype in FLOATS:
         x, y = array((20,), dtype, low=0, high=5), array((20,), dtype, 1)
