@@ -146,7 +146,7 @@ def resize(a, new_shape):
     return fc.reshape(fc.tile(a, (-(-wanted // a.size),))[:wanted], sizes)
 
 
-@function("a")
+@explaining
 def roll(a, shift, axis=None):
     """The elements moved along an axis, those behind the end to its front.
 
@@ -154,7 +154,26 @@ def roll(a, shift, axis=None):
     >>> jnp.roll(jnp.asarray([1, 2, 3]), 1)
     Array([3, 1, 2], dtype=int64)
     """
-    return fc.roll(a, shift, axis=axis)
+    several = isinstance(shift, (list, tuple))
+    if not any(isinstance(s, fc.Array) for s in (shift if several else (shift,))):
+        return fc.roll(as_array(a), shift, axis=axis)
+    shift = fc.stack([as_array(s) for s in shift]) if several else shift
+    return _rolled_by(a, shift, tuple(axis) if isinstance(axis, (list, tuple)) else axis)
+
+
+@function("a shift")
+def _rolled_by(a, shift, axis):
+    """roll by numbers that are data: one program for all of them."""
+    if shift.dtype not in dt.INTEGER or shift.ndim > 1:
+        raise TypeError(f"roll: shift is an integer or several of them, got {shift.aval}")
+    if axis is None:
+        return fc.reshape(_rolled_by(fc.ravel(a), shift, 0), a.shape)
+    axes = [canonical_axis(d, a.ndim, "roll") for d in (axis if isinstance(axis, tuple) else (axis,))]
+    together = _broadcast_shapes(shift.shape, (len(axes),), name="roll")
+    for d, by in zip(np.broadcast_to(axes, together), fc.broadcast_to(shift.astype(dt.int64), together)):
+        if n := a.shape[d]:
+            a = fc.take(a, fc.remainder(fc.arange(n) - by, n), axis=int(d), mode="clip")
+    return a
 
 
 @function("a")

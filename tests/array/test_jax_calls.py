@@ -381,3 +381,22 @@ def test_loops_of_known_operands_close_over_what_is_not_computed_yet(name):
     np.testing.assert_allclose(fc.grad(lambda x: jnp.sum(x * loop(v, a)))(a), wanted, rtol=1e-6)
     v = jnp.sin(a)
     np.testing.assert_allclose(fc.vmap(lambda x: x * loop(v, a))(a), np.outer(a, wanted), rtol=1e-6)
+
+
+def test_roll_by_what_is_traced():
+    x = jnp.arange(6).reshape(2, 3)
+    cases = [(1, None), (-2, 1), ([1, 2], (0, 1)), ([1, 2], 1), (2, (0, 1)), (7, 0), (np.uint8(2), 1)]
+    for shift, axis in cases:
+        wanted = np.roll(np.asarray(x), np.int64(shift), axis)
+        by = jnp.asarray(shift)
+        assert (jnp.roll(x, by, axis) == wanted).all()
+        assert (fc.jit(lambda x, by: jnp.roll(x, by, axis))(x, by) == wanted).all()
+    assert (fc.jit(lambda i: jnp.roll(x, (i, 1), (0, 1)))(1) == np.roll(np.asarray(x), (1, 1), (0, 1))).all()
+    rolled = fc.vmap(lambda i: jnp.roll(jnp.arange(3), i))(jnp.arange(3))
+    assert rolled.tolist() == [[0, 1, 2], [2, 0, 1], [1, 2, 0]]
+    assert jnp.roll(jnp.ones((0, 3)), jnp.asarray(1), 0).shape == (0, 3)
+    for by in (jnp.asarray(1.5), jnp.asarray([[1]])):
+        with pytest.raises(TypeError, match="shift is an integer"):
+            jnp.roll(x, by, 0)
+    with pytest.raises(ValueError, match="broadcast"):
+        jnp.roll(x, jnp.arange(3), (0, 1))
