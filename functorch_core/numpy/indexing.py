@@ -29,7 +29,8 @@ def _not_in_place(name: str, inplace: bool):
 def take(a, indices, axis=None, mode=None, unique_indices=False, indices_are_sorted=False, fill_value=None):
     """The elements (along an axis: the slices) at indices.
 
-    mode says what is out of bounds: 'fill' gives fill_value (NaN), 'clip' the nearest, 'wrap' counts on.
+    mode says what is out of bounds: 'fill' gives fill_value (NaN), 'wrap' counts on, 'clip' gives the nearest,
+    and does not count from the end: of negative indices the first.
 
     >>> import functorch_core.numpy as jnp
     >>> jnp.take(jnp.asarray([1., 2., 3.]), jnp.asarray([0, 2]))
@@ -39,6 +40,8 @@ def take(a, indices, axis=None, mode=None, unique_indices=False, indices_are_sor
     if mode == "wrap":
         n = a.size if axis is None else a.shape[axis]
         indices, mode = fc.remainder(indices, n), "clip"
+    elif mode == "clip":
+        indices = fc.maximum(indices, 0)
     return fc.take(a, indices, axis=axis, mode=mode, fill_value=fill_value)
 
 

@@ -400,3 +400,10 @@ def test_roll_by_what_is_traced():
             jnp.roll(x, by, 0)
     with pytest.raises(ValueError, match="broadcast"):
         jnp.roll(x, jnp.arange(3), (0, 1))
+
+
+def test_clipped_indices_do_not_count_from_the_end():
+    i = jnp.asarray([-1, -9, 1, 7])
+    for take in (jnp.take, fc.jit(jnp.take, static_argnames="mode")):
+        assert take(jnp.asarray([1, 2, 3]), i, mode="clip").tolist() == [1, 1, 2, 3]
+        assert take(jnp.asarray([1, 2, 3]), i, mode="wrap").tolist() == [3, 1, 2, 2]
