@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import math
 
 import numpy as np
 
@@ -196,20 +197,19 @@ def reduce(operands, init_values, computation, dimensions):
     axes = [canonical_axis(d, leaves[0].ndim, "reduce") for d in dimensions]
     rest = [d for d in range(leaves[0].ndim) if d not in axes]
     shape = [leaves[0].shape[d] for d in rest]
-    rows = [fc.reshape(fc.permute_dims(x, (*axes, *rest)), (-1, *shape)) for x in leaves]
+    n = math.prod(leaves[0].shape[d] for d in axes)
+    rows = [fc.reshape(fc.permute_dims(x, (*axes, *rest)), (n, *shape)) for x in leaves]
 
     def combine(a, b):
         out = computation(structure.unflatten(a), structure.unflatten(b))
         return [as_dtype(v, x.dtype) for v, x in zip(fc.tree.leaves(out), leaves)]
 
     starts = [fc.broadcast_to(v, tuple(shape)) for v in starts]
-    return structure.unflatten(combine(starts, _halved(rows, combine, starts)))
+    return structure.unflatten(combine(starts, _halved(rows, combine)) if n else starts)
 
 
-def _halved(rows: list, combine, starts: list) -> list:
-    """The rows of arrays [n, ...] combined, neighbours first."""
-    if not rows[0].shape[0]:
-        return starts
+def _halved(rows: list, combine) -> list:
+    """The rows of arrays [n, ...] combined, neighbours first; there is one."""
     while rows[0].shape[0] > 1:
         n = rows[0].shape[0] // 2
         pairs = combine([x[: 2 * n : 2] for x in rows], [x[1 : 2 * n : 2] for x in rows])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import functorch_core as fc
 
@@ -436,7 +437,7 @@ def _as_one_axis(a, axis, name: str):
     axes = canonical_axes(axis, a.ndim, name) if a.ndim else ()
     rest = [d for d in range(a.ndim) if d not in axes]
     moved = fc.permute_dims(a, (*rest, *axes))
-    return fc.reshape(moved, (*[a.shape[d] for d in rest], -1)), axes
+    return fc.reshape(moved, (*[a.shape[d] for d in rest], math.prod(a.shape[d] for d in axes))), axes
 
 
 def _quantile(a, q, axis, method, keepdims, nan_aware: bool, name: str):

@@ -407,3 +407,10 @@ def test_clipped_indices_do_not_count_from_the_end():
     for take in (jnp.take, fc.jit(jnp.take, static_argnames="mode")):
         assert take(jnp.asarray([1, 2, 3]), i, mode="clip").tolist() == [1, 1, 2, 3]
         assert take(jnp.asarray([1, 2, 3]), i, mode="wrap").tolist() == [3, 1, 2, 2]
+
+
+def test_reductions_of_nothing():
+    assert lax.reduce(jnp.ones((0, 2)), 2.0, lax.add, (0,)).tolist() == [2, 2]
+    assert lax.reduce(jnp.ones((2, 0)), 1.0, lax.add, (0,)).shape == (0,)
+    assert lax.reduce_window(jnp.ones((4, 1)), 0.0, lax.add, (2, 2), (1, 1), "VALID").shape == (3, 0)
+    assert jnp.percentile(jnp.ones((0, 3)), 30.0, axis=-1).shape == jnp.median(jnp.ones((0, 3)), axis=1).shape == (0,)
