@@ -476,7 +476,9 @@ def _between(rows, q, n, method: str):
     if method == "nearest":
         return _at(rows, fc.where(place - below <= 0.5, below, above))  # halves go down, as JAX's
     share = 0.5 * (above != below).astype(q.dtype) if method == "midpoint" else place - below
-    return fc.where(low == high, low, low * (1 - share) + high * share)
+    # Of equal elements exactly their value, and to derivatives still its share of each.
+    equal = fc.where(fc.isinf(low), low, low + (high - low) * share)
+    return fc.where(low == high, equal, low * (1 - share) + high * share)
 
 
 def _at(rows, place):

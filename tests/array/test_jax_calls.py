@@ -414,3 +414,11 @@ def test_reductions_of_nothing():
     assert lax.reduce(jnp.ones((2, 0)), 1.0, lax.add, (0,)).shape == (0,)
     assert lax.reduce_window(jnp.ones((4, 1)), 0.0, lax.add, (2, 2), (1, 1), "VALID").shape == (3, 0)
     assert jnp.percentile(jnp.ones((0, 3)), 30.0, axis=-1).shape == jnp.median(jnp.ones((0, 3)), axis=1).shape == (0,)
+
+
+def test_quantiles_of_equal_elements_have_a_share_of_each():
+    x = jnp.asarray([1.0, 1.0, 3.0, 1.0])
+    assert fc.grad(jnp.median)(x).tolist() == [0, 0.5, 0, 0.5]
+    assert fc.grad(lambda x: jnp.quantile(x, 0.25))(x).tolist() == [0.25, 0.75, 0, 0]
+    x = jnp.asarray([0.1, 0.1, 0.1, np.inf, np.inf])
+    assert jnp.quantile(x, jnp.asarray([0.3, 0.9, 1.0])).tolist() == [x[0].item(), np.inf, np.inf]
