@@ -462,7 +462,7 @@ def bincount(x, /, weights=None, minlength=0, *, length=None):
         raise ValueError(f"bincount takes a vector{about}, got {aval_of(x)}; fc.ravel(x) is one")
     if length is None:
         numbers = host_array(x, "bincount", "Say how many bins there are: fc.bincount(x, length=n)")
-        length = max(int(numbers.max(initial=-1)) + 1, minlength)
+        length = max(int(numbers.max()) + 1 if numbers.size else 0, minlength)
         if numbers.size and numbers.min() < 0:
             raise ValueError("bincount: x has negative numbers; with length=n they are counted as 0")
     return _bincount(x, weights, length=length)

@@ -422,3 +422,8 @@ def test_quantiles_of_equal_elements_have_a_share_of_each():
     assert fc.grad(lambda x: jnp.quantile(x, 0.25))(x).tolist() == [0.25, 0.75, 0, 0]
     x = jnp.asarray([0.1, 0.1, 0.1, np.inf, np.inf])
     assert jnp.quantile(x, jnp.asarray([0.3, 0.9, 1.0])).tolist() == [x[0].item(), np.inf, np.inf]
+
+
+def test_unsigned_numbers_are_counted():
+    assert jnp.bincount(jnp.asarray([3, 3], jnp.uint8)).tolist() == [0, 0, 0, 2]
+    assert jnp.bincount(jnp.zeros(0, jnp.uint8)).shape == (0,)
