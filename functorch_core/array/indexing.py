@@ -133,7 +133,8 @@ class AtIndex:
     Elements that index arrays name several times are updated several times (`set`: the last stays).
     mode says what to do with index arrays out of bounds: by default concrete ones are an
     IndexError and traced ones are left out; 'drop' leaves them out, 'clip' moves them inside.
-    What else JAX lets one promise of the indices (sorted, unique) changes nothing.
+    unique_indices=True lets factors that come by index arrays (multiply, divide, power) have a derivative; what else
+    JAX lets one promise of the indices changes nothing.
     """
 
     __slots__ = ("array", "index")
@@ -189,17 +190,17 @@ class AtIndex:
 
     def multiply(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
         """The array with x[index] *= values."""
-        return self._update("multiply", values, mode)
+        return self._update("multiply", values, mode, unique_indices)
 
     mul = multiply
 
     def divide(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
         """The array with x[index] /= values."""
-        return self._update("divide", values, mode)
+        return self._update("divide", values, mode, unique_indices)
 
     def power(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
         """The array with x[index] **= values."""
-        return self._update("power", values, mode)
+        return self._update("power", values, mode, unique_indices)
 
     def min(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
         """The array with x[index] = minimum(x[index], values)."""
@@ -219,9 +220,9 @@ class AtIndex:
         new = fun(self.get(mode=mode))
         return self._update("set", new, mode)
 
-    def _update(self, name: str, given, mode) -> Array:
+    def _update(self, name: str, given, mode, unique: bool = False) -> Array:
         try:
-            return self._updated(name, given, mode)
+            return self._updated(name, given, mode, unique)
         except MISTAKES as error:
             if has_dynamic(self.index):
                 return _update_part(self.array, self.index, name, given, mode)
@@ -232,7 +233,7 @@ class AtIndex:
         options = {k: v for k, v in options.items() if v is not None}
         return explained(error, lambda: as_function(f"{as_index(self.array, self.index, '.at')}.{name}", args, options))
 
-    def _updated(self, name: str, values, mode) -> Array:
+    def _updated(self, name: str, values, mode, unique: bool) -> Array:
         if isinstance(values, (list, tuple)):
             values = asarray(values)
         values = values if isinstance(values, SCALARS) and not isinstance(values, np.generic) else as_value(values)
@@ -243,4 +244,4 @@ class AtIndex:
         x, index = as_value(self.array), unwrapped(self.index)
         mode = getattr(mode, "value", mode)  # a member of lax.GatherScatterMode
         mode = "drop" if mode == "fill" else mode
-        return wrap(updating.update(x, index, values, name=name, mode=mode))
+        return wrap(updating.update(x, index, values, name=name, mode=mode, unique=bool(unique)))

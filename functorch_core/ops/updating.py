@@ -35,11 +35,12 @@ COMBINE: dict[str, tuple[Callable, str]] = {
 FROM_FACTORS: dict[str, Callable] = {"divide": p.div, "power": p.pow}
 
 
-def update(x, index, values, *, name: str, mode=None):
+def update(x, index, values, *, name: str, mode=None, unique: bool = False):
     """x with x[index] updated by `values`, in the way `name` says: see COMBINE and FROM_FACTORS.
 
     Where an element is updated several times all updates count ('set': the last). Index arrays that
     are out of bounds are an IndexError if concrete, and dropped (or by `mode` clipped) if traced.
+    unique: no element is; factors have a derivative then.
     """
     if mode not in SCATTER_MODES:
         raise ValueError(
@@ -53,7 +54,7 @@ def update(x, index, values, *, name: str, mode=None):
     _check(a, index, values, plan, name)
     if not math.prod(plan.shape):
         return x
-    static = dict(name=name, mode=SCATTER_MODES[mode])
+    static = dict(name=name, mode=SCATTER_MODES[mode], unique=unique)
     if state.builder is None and _movable(plan, a.shape):
         plan, start = settle(plan)
         return _update_at(x, values, Packed(start), arrays, plan=plan, **static)
@@ -96,24 +97,24 @@ def _combine(name: str) -> Callable:
 
 
 @op(scalars=True)
-def _update(x, values, arrays, /, *, plan, name, mode):
+def _update(x, values, arrays, /, *, plan, name, mode, unique):
     values = _fitted(cast(values, aval_of(x).dtype), plan)
     old = cut(x, plan)
     if not plan.indexed:
         new = _combine(name)(old, values)
     elif name in FROM_FACTORS:
         ones = p.full(aval_of(old).shape, 1, aval_of(old).dtype)
-        factors = _scatter(ones, arrays, values, plan, "mul", mode)
+        factors = _scatter(ones, arrays, values, plan, "mul", mode, unique)
         new = FROM_FACTORS[name](old, factors)
     else:
-        new = _scatter(old, arrays, values, plan, COMBINE[name][1], mode)
+        new = _scatter(old, arrays, values, plan, COMBINE[name][1], mode, unique)
     return _put_back(x, new, plan)
 
 
 @op(scalars=True)
-def _update_at(x, values, start, arrays, /, *, plan, name, mode):
+def _update_at(x, values, start, arrays, /, *, plan, **static):
     part = rows(x, start, plan.limit[0])
-    part = _update.fun(part, values, arrays, plan=plan, name=name, mode=mode)
+    part = _update.fun(part, values, arrays, plan=plan, **static)
     return p.dynamic_update_slice(x, part, *starts_of(x, start))
 
 
@@ -128,9 +129,11 @@ def _fitted(values, plan: Plan):
     return p.reshape(values, shape=plan.gathered)
 
 
-def _scatter(old, arrays, values, plan: Plan, combine: str, mode: str):
+def _scatter(old, arrays, values, plan: Plan, combine: str, mode: str, unique: bool):
     arrays = common_arrays(arrays, plan)
-    return scattered(old, arrays, values, plan.indexed, plan.place, mode=mode, combine=combine)
+    unique = combine == "mul" and (unique or math.prod(plan.common) == 1)
+    how = dict(mode=mode, combine=combine, unique=unique)
+    return scattered(old, arrays, values, plan.indexed, plan.place, **how)
 
 
 def _put_back(x, part, plan: Plan):

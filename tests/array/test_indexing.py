@@ -362,6 +362,26 @@ def test_the_gradient_of_strided_and_reversed_writes():
     np.testing.assert_array_equal(gy, [4, 2])
 
 
+@pytest.mark.parametrize(
+    "name, gradient", [("multiply", [1, 2]), ("divide", [-1, -0.5]), ("power", [0, 4 * np.log(2)])]
+)
+def test_factors_at_indices_that_are_unique_have_a_gradient(name, gradient):
+    """What is at one place is; of several indices it has to be said."""
+    x, i = fc.asarray([1.0, 2.0, 3.0]), fc.asarray([0, 1])
+
+    def several(y):
+        return getattr(x.at[i], name)(y, unique_indices=True).sum()
+
+    def one_by_one(y):
+        return fc.fori_loop(0, 2, lambda i, c: getattr(c.at[i], name)(y[i]), x).sum()
+
+    for f in (several, one_by_one):
+        for g in (fc.grad(f), fc.jit(fc.grad(f))):
+            np.testing.assert_allclose(g(fc.asarray([1.0, 2.0])), gradient, rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="unique=True"):
+        fc.grad(lambda y: x.at[i].multiply(y).sum())(fc.ones(2))
+
+
 def test_vmap_over_indices():
     x, i = fc.asarray([[1.0, 2.0], [3.0, 4.0]]), fc.asarray([1, 0])
     np.testing.assert_array_equal(fc.vmap(lambda row, i: row[i])(x, i), [2, 3])
