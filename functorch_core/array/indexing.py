@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..core import dtypes as dt
 from ..core.explain import MISTAKES, as_function, as_index, explained
 from ..core.trace import state
 from ..engine import Value, record
@@ -195,7 +196,14 @@ class AtIndex:
     mul = multiply
 
     def divide(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:
-        """The array with x[index] /= values."""
+        """The array with x[index] /= values; one of integers becomes one of floats.
+
+        >>> import functorch_core as fc
+        >>> fc.asarray([5, 6]).at[0].divide(2)
+        Array([2.5, 6. ], dtype=float32)
+        """
+        if self.array.dtype in dt.INTEGER:
+            return AtIndex(fc.divide(self.array, 1), self.index).divide(values, mode=mode)
         return self._update("divide", values, mode, unique_indices)
 
     def power(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None) -> Array:

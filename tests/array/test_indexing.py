@@ -316,6 +316,16 @@ def test_divide_and_power_of_repeated_indices():
     np.testing.assert_array_equal(x.at[np.array([1, 1])].power(np.float32([2, 3])), [64, 64])
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
+def test_integers_are_divided_as_floats(dtype):
+    x = fc.asarray(np.array([5, 6, 7], dtype))
+    for by in (2, fc.asarray(2), fc.asarray(2.0)):
+        found = x.at[0].divide(by)
+        assert found.dtype == (x / 2).dtype
+        np.testing.assert_array_equal(found, [2.5, 6, 7])
+    np.testing.assert_array_equal(x.at[fc.asarray([1, 1])].divide(fc.asarray([2, 4])), [5, 0.75, 7])
+
+
 def test_apply():
     np.testing.assert_array_equal(fc.asarray([1.0, 4.0, 9.0]).at[1:].apply(fc.sqrt), [1, 2, 3])
 
