@@ -37,6 +37,11 @@ def flat_axes(what: str, axes, treedef: tree.PyTreeDef, name: str, of: str) -> l
         if prefix is None or isinstance(prefix, int):
             out.extend([prefix] * tree.structure(subtree).num_leaves)
             return
+        if not isinstance(prefix, (dict, list, tuple)):  # a container of a class of the user's
+            (axes_of, static), (parts, of_subtree) = map(tree.flatten_one_level, (prefix, subtree))
+            if type(prefix) is not type(subtree) or static != of_subtree:
+                raise TypeError
+            prefix, subtree = list(axes_of), list(parts)
         keys = sorted(prefix) if isinstance(prefix, dict) else range(len(prefix))
         if type(prefix) is not type(subtree) and not (
             isinstance(prefix, (list, tuple)) and isinstance(subtree, (list, tuple))
@@ -49,7 +54,7 @@ def flat_axes(what: str, axes, treedef: tree.PyTreeDef, name: str, of: str) -> l
 
     try:
         spread(list(axes) if isinstance(axes, list) else axes, full)
-    except (TypeError, KeyError, IndexError):
+    except (TypeError, KeyError, IndexError, ValueError):
         raise ValueError(
             AXES_MISMATCH.format(name=name, what=what, axes=axes, of=of, shown=shown_tree(treedef))
         ) from None

@@ -427,3 +427,28 @@ def test_quantiles_of_equal_elements_have_a_share_of_each():
 def test_unsigned_numbers_are_counted():
     assert jnp.bincount(jnp.asarray([3, 3], jnp.uint8)).tolist() == [0, 0, 0, 2]
     assert jnp.bincount(jnp.zeros(0, jnp.uint8)).shape == (0,)
+
+
+def test_axes_lie_in_containers_of_any_class():
+    @fc.tree_util.register_pytree_node_class
+    class Pair:
+        def __init__(self, a, b, name="n"):
+            self.a, self.b, self.name = a, b, name
+
+        def tree_flatten(self):
+            return (self.a, self.b), self.name
+
+        @classmethod
+        def tree_unflatten(cls, name, children):
+            return cls(*children, name)
+
+    given = Pair(jnp.arange(2.0), {"u": jnp.ones((3, 2)), "v": 5.0})
+    axes = Pair(0, {"u": 1, "v": None})
+    f = fc.vmap(lambda p: Pair(p.a * p.b["u"], p.b["v"]), in_axes=(axes,), out_axes=Pair(1, None))
+    found = f(given)
+    assert found.a.tolist() == [[0, 1]] * 3 and found.b.item() == 5 and found.name == "n"
+    beside = fc.vmap(lambda p, x: x * p.b, in_axes=(Pair(None, 0), None))
+    assert beside(Pair(1.0, jnp.arange(2.0)), 3).tolist() == [0, 3]
+    for wrong in (Pair(0, {"u": 1}), Pair(0, 0, "m"), (0, 0), "a"):
+        with pytest.raises(ValueError, match="does not fit"):
+            fc.vmap(lambda p: p.a, in_axes=(wrong,))(given)
