@@ -246,6 +246,8 @@ class AtIndex:
             values = asarray(values)
         values = values if isinstance(values, SCALARS) and not isinstance(values, np.generic) else as_value(values)
         if name == "subtract":
+            if isinstance(values, int) and self.array.dtype in dt.UNSIGNED:  # which has no -1
+                values = as_value(asarray(values, dtype=self.array.dtype))
             name, values = "add", values if isinstance(values, SCALARS) else wrap(values)
             values = -values
             values = values if isinstance(values, SCALARS) else as_value(values)

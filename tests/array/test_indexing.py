@@ -326,6 +326,12 @@ def test_integers_are_divided_as_floats(dtype):
     np.testing.assert_array_equal(x.at[fc.asarray([1, 1])].divide(fc.asarray([2, 4])), [5, 0.75, 7])
 
 
+def test_numbers_are_subtracted_from_unsigned_integers():
+    x = fc.asarray(np.uint8([5, 6]))
+    assert x.at[0].subtract(1).tolist() == x.at[fc.asarray([0])].subtract(1).tolist() == [4, 6]
+    assert x.at[:].subtract(6).tolist() == [255, 0]
+
+
 def test_apply():
     np.testing.assert_array_equal(fc.asarray([1.0, 4.0, 9.0]).at[1:].apply(fc.sqrt), [1, 2, 3])
 
