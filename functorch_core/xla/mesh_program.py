@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import binding
+from . import binding, lapack, onednn
 from .binding import Aval, Buffer, aval_of
 from .cache import without_locations
 from .errors import compile_error, fail
@@ -150,6 +150,9 @@ def compile_for_mesh(
     first = mesh.devices.flat[0]
     overrides = {**first.compile_overrides(), **(options or {})}
     chosen = binding.mesh_compile_options([d._handle for d in mesh.devices.flat], overrides)
+    if first.platform == "cpu":
+        lapack.make_used(module)
+        onednn.make_used(module)
     start = time.perf_counter()
     try:
         loaded = first._client.compile_and_load(module, mesh._list, chosen)

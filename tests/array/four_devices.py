@@ -37,6 +37,14 @@ def collectives(fun, *args) -> list[str]:
 # ---- meshes and shardings ------------------------------------------------------------------------
 
 
+def test_matrices_in_rows_are_factored(line):
+    """First of all: once a program for one device has called LAPACK, XLA knows its functions."""
+    matrix = np.eye(4, dtype=np.float32) * 4 + 1
+    shared = fc.device_put(fc.asarray(matrix), NamedSharding(line, P(line.axis_names[0])))
+    np.testing.assert_allclose(np.asarray(jnp.linalg.inv(shared)), np.linalg.inv(matrix), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(np.asarray(jnp.linalg.cholesky(shared)), np.linalg.cholesky(matrix), rtol=1e-5)
+
+
 def test_meshes(mesh):
     assert dict(mesh.shape) == {"x": 2, "y": 2} and mesh.size == 4 and mesh.axis_names == ("x", "y")
     assert mesh == fc.make_mesh((2, 2), ("x", "y")) and mesh != fc.make_mesh((4, 1), ("x", "y"))
