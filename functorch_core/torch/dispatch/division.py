@@ -23,6 +23,7 @@ class Division(TorchOp):
         super().__init__(*args, **forms)
         if "rounding_mode" not in self.index:
             self.runs = _ByNumbers()  # other calls are looked at below, each time
+        self.runs.named = _Nothing()  # as are those with names, rounding_mode among them
 
     def call(self, args: tuple, kwargs: dict):
         """The op of these arguments, whom nothing overrides; RuntimeError, perhaps later, for a zero."""
@@ -36,6 +37,13 @@ class Division(TorchOp):
                 explain(error)
                 raise
         return super().call(args, kwargs)
+
+
+class _Nothing(dict):
+    """What keeps nothing."""
+
+    def __setitem__(self, key, value):
+        pass
 
 
 class _ByNumbers(Runs):
