@@ -260,6 +260,7 @@ def test_meta_tensors():
         assert _printing.format_tensor(None, **options) == repr(tensor)
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # said where PyTorch is first asked
 def test_forward_mode_tangent():
     with torch.autograd.forward_ad.dual_level():
         tangent = torch.ones(3)
