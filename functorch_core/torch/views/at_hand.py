@@ -13,7 +13,7 @@ from ..tensors.base import Tensor
 from .cells import KINDS, Alias
 
 
-def host_array(x: Value) -> np.ndarray | None:
+def array_at_hand(x: Value) -> np.ndarray | None:
     """The array of a value that is computed and on the host."""
     return x.data if x.recording is None and x.data.__class__ is np.ndarray else None
 
@@ -25,7 +25,7 @@ def whole_of(alias: Alias) -> np.ndarray | None:
         return None
     if cell.strided or alias.seen != cell.version or any([KINDS[lens.kind].other_numbers for lens in alias.chain]):
         return None
-    return host_array(cell.value)
+    return array_at_hand(cell.value)
 
 
 def _whole_of_recorded(tensor: Tensor) -> np.ndarray | None:

@@ -21,7 +21,7 @@ from ...tensors.active import active
 from ...tensors.base import Tensor
 from ...tensors.promotion import broadcast, cast, check_held, result_dtype
 from ...tensors.types import scalar_name
-from ...views.at_hand import host_array
+from ...views.at_hand import array_at_hand
 from .. import declaring as d
 from ..declaring import binary, unary
 
@@ -156,7 +156,7 @@ def _at_hand(x: Tensor) -> np.ndarray | None:
     """The numbers of a tensor that are computed and on the host, few enough not to need a program."""
     if x._view is not None or x._level is not None or not active.plain or x._value.aval.size > FEW:
         return None
-    array = host_array(x._value)
+    array = array_at_hand(x._value)
     return None if array is None or array.dtype.isbuiltin != 1 else array
 
 
