@@ -49,7 +49,7 @@ class Executable:
         "raw",
         "_execute",
         "_awaited",
-        "_large",
+        "_room",
         "_consume",
         "_loaded",
         "__weakref__",
@@ -80,11 +80,9 @@ class Executable:
         handlers = binding.result_handlers(outputs, device._sharding)
         self._execute, execute = loaded.execute_sharded, loaded.execute_sharded
         self._loaded, self._awaited = loaded, hands_over(device)
-        temporary = self.memory_analysis()["temp"] if self._awaited else 0
-        self._large = temporary if temporary >= LARGE_TEMPORARY else 0  # or 0
+        self._room = _Room(loaded, device)
         if self._awaited:
-            start = one_after_another(execute, device, temporary) if self._large else awaited_at_exit(execute)
-            self._execute, execute = functools.partial(execute, with_tokens=True), start
+            self._execute, execute = functools.partial(execute, with_tokens=True), self._room.starting(execute)
         self.raw = execute, handlers
         self.run = _runner(*self.raw)
         self._consume = operator.methodcaller("consume_with_handlers", handlers)
@@ -98,7 +96,7 @@ class Executable:
     def run_into(self, buffers: list[Buffer], found: list[Any], before: list[Any] | None = None) -> None:
         """Like `run`, but appends the list of results, behind those of `before`, to `found` before any line of Python
         runs: an interrupt comes before the program or when its results are there, never between."""
-        in_use = _wait_for_large(self.device) if self._large else 0
+        in_use = self._room.wait() if self._awaited and self._room.temporary != 0 else 0
         try:
             executed, once_more = itertools.tee(map(self._execute, (buffers,)))
             results = map(self._consume, executed)
@@ -106,8 +104,8 @@ class Executable:
             if self._awaited:
                 tokens = list(map(_token, once_more))
                 _running.extend(tokens)
-                if self._large:
-                    _last_large.of[self.device] = _Large(tokens[0], self._large, in_use)
+                if self._room.temporary != 0:
+                    self._room.started(tokens[0], in_use)
         except RuntimeError as error:
             fail(error)
 
@@ -245,32 +243,62 @@ class _LastLarge(threading.local):
 _last_large = _LastLarge()
 
 
-def one_after_another(execute: Callable[..., Any], device: Device, temporary: int) -> Callable[[list[Any]], Any]:
-    """A large program's `execute`: Python goes on while it runs, but this thread's next large one starts when it has
-    ended. Its end, too, is waited for before Python ends."""
-    _waiter.start()
+class _Room:
+    """Lets a program that needs much memory start when this thread's last such program has given its own back; Python
+    goes on while it runs.
 
-    def run(buffers: list[Any]) -> Any:
-        in_use = _wait_for_large(device)
-        results = execute(buffers, with_tokens=True)
-        token = results.consume_token()
-        _running.append(token)
-        _last_large.of[device] = _Large(token, temporary, in_use)
-        return results
+    `temporary`: the bytes that it needs, 0 if these are not many, None until it starts for the second time. XLA takes
+    up to 20 ms to tell, which pass beside the first run; a program that runs once is not asked.
+    """
 
-    return run
+    __slots__ = ("loaded", "device", "temporary", "first")
 
+    def __init__(self, loaded: Any, device: Device) -> None:
+        self.loaded, self.device = loaded, device
+        self.temporary: int | None = None
+        self.first: Any = None  # the token of the first run
 
-def _wait_for_large(device: Device) -> int:
-    """Until this thread's last large program has ended and given its memory back; how many bytes are in use then."""
-    last = _last_large.of.pop(device, None)
-    if last is None:
-        return bytes_in_use()
-    _wait_for([last.token])
-    end = time.perf_counter() + LONGEST_RELEASE
-    while (in_use := bytes_in_use()) - last.in_use > last.temporary // 2 and time.perf_counter() < end:
-        time.sleep(LOOK)
-    return in_use
+    def starting(self, execute: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+        """The program's `execute`, whose end is waited for before Python ends, too."""
+        _waiter.start()
+
+        def run(buffers: list[Any]) -> Any:
+            in_use = 0 if self.temporary == 0 else self.wait()
+            results = execute(buffers, with_tokens=True)
+            token = results.consume_token()
+            _running.append(token)
+            if self.temporary != 0:
+                self.started(token, in_use)
+            return results
+
+        return run
+
+    def wait(self) -> int:
+        """Before a start: until there is room; how many bytes are in use then."""
+        if self.temporary is None:
+            if self.first is None:
+                return 0
+            temporary = self.loaded.get_compiled_memory_stats().temp_size_in_bytes
+            first, self.first = self.first, None
+            self.temporary = temporary if temporary >= LARGE_TEMPORARY else 0
+            if not self.temporary:
+                return 0
+            _last_large.of.setdefault(self.device, _Large(first, self.temporary, bytes_in_use()))
+        last = _last_large.of.pop(self.device, None)
+        if last is None:
+            return bytes_in_use()
+        _wait_for([last.token])
+        end = time.perf_counter() + LONGEST_RELEASE
+        while (in_use := bytes_in_use()) - last.in_use > last.temporary // 2 and time.perf_counter() < end:
+            time.sleep(LOOK)
+        return in_use
+
+    def started(self, token: Any, in_use: int) -> None:
+        """After a start."""
+        if self.temporary is None:
+            self.first = token
+        else:
+            _last_large.of[self.device] = _Large(token, self.temporary, in_use)
 
 
 # ---- fork ----------------------------------------------------------------------------------------
