@@ -161,7 +161,9 @@ def places(ints: tuple[int, ...], of_lens: tuple[int, ...]) -> tuple[int, ...] |
 
 
 def filled(of_lens: tuple[int, ...], open_places: tuple[int, ...], ints: tuple[int, ...]) -> tuple[int, ...]:
-    """The ints of a lens with others in the places that are open."""
+    """The ints of a lens with others in the places that are open; the others where all are."""
+    if not open_places:
+        return ints
     found = list(of_lens)
     for place, i in zip(open_places, ints):
         found[place] = i

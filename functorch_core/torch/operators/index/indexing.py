@@ -467,7 +467,7 @@ def _lens_or_parts(shape: tuple[int, ...], index) -> Lens | Parsed:
         lens, open_places = found
         if not ints:
             return lens
-        return Lens(lens.kind, lens.params, filled(lens.ints, open_places, ints) if open_places else ints)
+        return Lens(lens.kind, lens.params, filled(lens.ints, open_places, ints))
     parsed = parse(shape, index)
     if parsed.tensors:
         return parsed

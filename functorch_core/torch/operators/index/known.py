@@ -56,7 +56,8 @@ def at_sight(index, shape: tuple[int, ...]) -> tuple:
                 part = INSIDE, stop - start
                 ints.append(start)
             parts.append(part)
-        elif cls is int:
+        elif cls is int or cls in PLAIN and active.plain and _is_number(x):
+            x = x if cls is int else int(x.item())
             i = x + n if x < 0 else x
             if 0 < i < n - 1 or n > STATIC_ENDS and 0 <= i < n:
                 ints.append(i)
@@ -69,13 +70,6 @@ def at_sight(index, shape: tuple[int, ...]) -> tuple:
             parts.append(x)
             dim = len(shape) - (sum([y is not None for y in index[len(parts) :]]) if index is not x else 0)
             continue
-        elif cls in PLAIN and active.plain and _is_number(x):
-            i = int(x.item())
-            i = i + n if i < 0 else i
-            if 0 < i < n - 1 or n > STATIC_ENDS and 0 <= i < n:
-                ints.append(i)
-                i = INSIDE
-            parts.append(i)
         else:
             return None, ()
         dim += 1
@@ -113,7 +107,7 @@ def write_again(tensor: Tensor, index, value) -> bool:
         value = value._value if value._view is None else value._view.read(value)
     old = tensor._value if tensor._view is None else tensor._view.read(tensor)
     if ints:
-        own = filled(own, open_places, ints) if open_places else ints
+        own = filled(own, open_places, ints)
     overwrite(tensor, record(op.unit, (old, value, *own), 3))
     return True
 
