@@ -394,6 +394,13 @@ def compile(
 _in_flight: dict[object, Job] = {}  # asked for by the main thread
 
 
+def make_used(module: str, device: Device) -> None:
+    """Make what a module calls of the host's libraries, before it is compiled or read from the disk."""
+    if device.platform == "cpu":
+        lapack.make_used(module)
+        onednn.make_used(module)
+
+
 class _Request:
     """One program to be had: from the disk or from the compiler."""
 
@@ -412,9 +419,7 @@ class _Request:
         overrides = {**device.compile_overrides(), **options}
         self.options = binding.compile_options(device._handle, overrides)
         self.key = disk.program_key(text, options=options, callbacks=len(self.callbacks), device=device)
-        if device.platform == "cpu":
-            lapack.make_used(text)
-            onednn.make_used(text)
+        make_used(text, device)
 
     def get_shielded(self, cache: bool) -> tuple[Any, bool]:
         """The program, and whether it is from the disk: on the main thread, where signals are handled

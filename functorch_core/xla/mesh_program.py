@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import binding, lapack, onednn
+from . import binding
 from .binding import Aval, Buffer, aval_of
 from .cache import without_locations
 from .errors import compile_error, fail
-from .executable import awaited_at_exit, count_compile
+from .executable import awaited_at_exit, count_compile, make_used
 from .mesh import Mesh, NamedSharding, PartitionSpec, buffer_sharding, hlo_sharding
 from .processes import Communicator, communicator_of
 
@@ -150,9 +150,7 @@ def compile_for_mesh(
     first = mesh.devices.flat[0]
     overrides = {**first.compile_overrides(), **(options or {})}
     chosen = binding.mesh_compile_options([d._handle for d in mesh.devices.flat], overrides)
-    if first.platform == "cpu":
-        lapack.make_used(module)
-        onednn.make_used(module)
+    make_used(module, first)
     start = time.perf_counter()
     try:
         loaded = first._client.compile_and_load(module, mesh._list, chosen)
