@@ -1,5 +1,6 @@
 """x[...], x[...] = y and the functions of index tensors, against PyTorch."""
 
+import itertools
 import os
 import pathlib
 import random
@@ -283,18 +284,29 @@ def test_a_changing_index_compiles_nothing():
         ]
 
 
-def test_batches_of_a_short_dimension_are_one_program():
-    """At its beginning, in its middle and at its end."""
-    rows = np.arange(128.0, dtype=np.float32).reshape(4, 16, 2)
-    x = torch.tensor(rows.reshape(64, 2))
+PARTS = {
+    "batches": lambda x: (x[i : i + 2] for i in range(0, 10, 2)),
+    "rows": lambda x: (x[i] for i in range(10)),
+    "rows from the end": lambda x: (x[-i] for i in range(2, 11)),
+    "rows of a pair": lambda x: (x[i, 1:] for i in range(10)),
+    "rows, selected": lambda x: (x.select(0, i) for i in range(10)),
+    "rows of one": lambda x: (x[i : i + 1] for i in range(10)),
+}
+
+
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+def test_what_a_loop_goes_over_is_one_program(parts):
+    """At its beginning and at its end that of its middle."""
+    x = torch.arange(60.0).reshape(10, 6)
+    expected = [(2 * part.numpy() + 1).tolist() for part in parts(x)]
     before = engine.get_tier()
     engine.set_tier("fused")
     try:
-        for k in range(4):
-            if k == 1:
-                compiles = engine.stats()["compiles"]
-            np.testing.assert_allclose((x[16 * k : 16 * k + 16] * 2 + 1).numpy(), rows[k] * 2 + 1)
-        assert engine.stats()["compiles"] == compiles
+        for part in itertools.islice(parts(x), 2, 4):
+            (part * 2 + 1).tolist()
+        programs = engine.stats()["compiles"] + engine.stats()["disk_hits"]
+        assert [(part * 2 + 1).tolist() for part in parts(x)] == expected
+        assert engine.stats()["compiles"] + engine.stats()["disk_hits"] == programs
     finally:
         engine.set_tier(before)
 

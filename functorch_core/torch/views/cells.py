@@ -77,6 +77,9 @@ class Lens(NamedTuple):
 
 
 STATIC_ENDS = 128
+# Up to so many parts or rows a dimension holds things of a kind each (q, k, v) rather than those of a loop. Their
+# places are written into the graph, which lets XLA do without a copy.
+STATIC_PARTS = 4
 
 
 def is_static(position: int, ends: tuple[int, ...], n: int) -> bool:
@@ -86,6 +89,12 @@ def is_static(position: int, ends: tuple[int, ...], n: int) -> bool:
     loop runs over, where the first and the last step must not be programs of their own.
     """
     return n <= STATIC_ENDS and position in ends
+
+
+def is_static_row(index: int, n: int) -> bool:
+    """Whether the place of x[index] in a first dimension of n elements is written into the graph: the ends of few, and
+    what is said to be the last. A loop runs over the others, and its first turn is to be the program of the rest."""
+    return index == -1 or n <= STATIC_PARTS and index in (0, n - 1, -n)
 
 
 class Kind(NamedTuple):

@@ -11,14 +11,19 @@ from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor, wrap_dim
 from ...views import kinds
-from ...views.cells import ONE_NODE, Lens, is_one_of_several, is_static, make_view, make_views
+from ...views.cells import (
+    ONE_NODE,
+    STATIC_PARTS,
+    Lens,
+    is_one_of_several,
+    is_static,
+    is_static_row,
+    make_view,
+    make_views,
+)
 from ...views.seen import see_each
 from ..index.indexing import sliced
 from .views import as_int
-
-# From so many parts on, split and unbind take the places as inputs: one program for all parts
-# instead of one each; below, a fixed place lets XLA do without a copy.
-STATIC_PARTS = 4
 
 INTEGER_DTYPES = frozenset(_types.by_name[n] for n in ("uint8", "int8", "int16", "int32", "int64"))
 
@@ -28,7 +33,7 @@ INTEGER_DTYPES = frozenset(_types.by_name[n] for n in ("uint8", "int8", "int16",
 def part(
     tensor: Tensor, kind: str, dim: int, start: int, size: int, step: int = 1, stays: bool = True, static: bool = False
 ) -> Tensor:
-    """A part along one dimension; the start is an input of the program unless `static`, 0 or end."""
+    """A part along one dimension; the start is an input of the program unless it is `static`."""
     return make_view(tensor, part_lens(tensor, kind, dim, start, size, step, stays, static))
 
 
@@ -38,7 +43,7 @@ def part_lens(
     """The lens of a part; see `part`."""
     shape = tensor._aval.shape
     n = shape[dim]
-    static = static or size == n or is_static(start, (0,) if stays else (0, n - 1), n)
+    static = static or size == n
     spec = kinds.part_of_dim(shape, dim, start if static else None, size, step, stays)
     return Lens(kind, (spec, ()), () if static else (start,))
 
@@ -56,7 +61,8 @@ def select(input, dim, index):
     n = input.shape[d]
     if not -n <= i < n:
         raise IndexError(f"select(): index {i} out of range for tensor of size {list(input.shape)} at dimension {d}")
-    return part(input, "select", d, i % n, 1, stays=False)
+    static = is_static(i % n, (0, n - 1), n) if d else is_static_row(i, n)
+    return part(input, "select", d, i % n, 1, stays=False, static=static)
 
 
 @view_op
@@ -80,7 +86,7 @@ def narrow(input, dim, start, length):
     i = i + n if i < 0 else i
     if i + length > n:
         raise RuntimeError(f"start ({i}) + length ({length}) exceeds dimension size ({n}).")
-    return part(input, "slice", d, i, length)
+    return part(input, "slice", d, i, length, static=is_static(i, (0,), n))
 
 
 @composite
@@ -91,8 +97,10 @@ def slice_copy(input, dim=0, start=None, end=None, step=1):
     tensor([1, 3])
     """
     d = wrap_dim(dim, input.ndim)
-    start, n, step = sliced(slice(start, end, step), input.shape[d])
-    return part(input, "slice", d, start, n, step).clone(memory_format=_types.contiguous_format)
+    n = input.shape[d]
+    start, size, step = sliced(slice(start, end, step), n)
+    copied = part(input, "slice", d, start, size, step, static=is_static(start, (0,), n))
+    return copied.clone(memory_format=_types.contiguous_format)
 
 
 def parts(tensor: Tensor, kind: str, dim: int, sizes) -> tuple[Tensor, ...]:
@@ -258,11 +266,11 @@ def unbind(input, dim=0):
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
-    few = range(n) if n <= ONE_NODE else (0, 1, n - 1)
-    lenses = [part_lens(input, "unbind", d, i, 1, stays=False, static=n <= STATIC_PARTS) for i in few]
-    if n > ONE_NODE:  # those between differ in their number alone
-        first, inner, last = lenses
-        lenses = [first, *[Lens(inner.kind, inner.params, (i,)) for i in range(1, n - 1)], last]
+    if n <= STATIC_PARTS:
+        lenses = [part_lens(input, "unbind", d, i, 1, stays=False, static=True) for i in range(n)]
+    else:  # they differ in their number alone
+        kind, params, _ = part_lens(input, "unbind", d, 0, 1, stays=False)
+        lenses = [Lens(kind, params, (i,)) for i in range(n)]
     return is_one_of_several(_views(input, lenses), "Unbind")
 
 
