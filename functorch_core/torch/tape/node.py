@@ -19,7 +19,7 @@ from ...core import dtypes as dt
 from ...core.graph import Graph, dce, forget, memoised, simplified, used_inputs
 from ...core.graph import Node as GraphNode
 from ...core.trace import Builder
-from ...engine import Unit
+from ...engine import Unit, Value, record
 from ...engine.written_out import recorder_of
 from ...primitives import conj, zeros
 from ...transforms.jvp import copy_node, jvp
@@ -43,10 +43,17 @@ class Way(NamedTuple):
     places: tuple[int | None, ...] | None
 
 
+WRITTEN_OUT = 16  # values and results up to which recording is written out for so many: 0.06 ms each to compile
+
+
 @functools.lru_cache(256)
 def recorder_of_several(n: int, results: int) -> Callable:
     """A function of a unit, n values and the place of the user's call: record() of these."""
-    return recorder_of(n, None, results=results)
+    return recorder_of(n, None, results=results) if n + results <= WRITTEN_OUT else _record_many
+
+
+def _record_many(unit: Unit, *given) -> list[Value]:
+    return record(unit, given[:-2])
 
 
 class Taped:
