@@ -34,7 +34,7 @@ def stacked(parts, axis: int):
     """Values of one shape and dtype along a new axis."""
     shape = aval_of(parts[0]).shape
     if axis == len(shape):
-        return p.concatenate(*[p.expand_dims(x, dims=(axis,)) for x in parts], dimension=axis)
+        return p.stack(*parts, dimension=axis)
     # One operation afterwards for one on each of them before.
     return p.reshape(p.concatenate(*parts, dimension=axis), shape=(*shape[:axis], len(parts), *shape[axis:]))
 

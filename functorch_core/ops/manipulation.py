@@ -9,7 +9,7 @@ import numpy as np
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
-from ..kernels.shapes import repeated, rolled, stacked, tiled, unit_slice
+from ..kernels.shapes import repeated, rolled, stacked, tiled
 from .creation import canonical_shape
 from .host import host_array, is_traced
 from .op import op
@@ -391,9 +391,7 @@ def unstack(x, /, *, axis=0):
     >>> fc.unstack(fc.asarray([[1, 2], [3, 4]]))[1]
     Array([3, 4], dtype=int64)
     """
-    a = aval_of(x)
-    axis = canonical_axis(axis, a.ndim, "unstack")
-    return [unit_slice(x, i, axis) for i in range(a.shape[axis])]
+    return p.unstack(x, dimension=canonical_axis(axis, aval_of(x).ndim, "unstack"))
 
 
 @op("fc")

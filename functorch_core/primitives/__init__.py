@@ -121,6 +121,7 @@ from .scattering import scatter, scatter_along_axis, scatter_axis
 from .slicing import concatenate, dynamic_slice, dynamic_update_slice, pad, reverse, slice, slice_in_dim
 from .sorting import argsort, sort, sort_keys, top_k
 from .special import erf, erf_inv, erf_inv_of_drawn, erfc, erfcx, log_ndtr, ndtri
+from .stacking import stack, unstack
 from .structure import (
     broadcast_in_dim,
     constant,

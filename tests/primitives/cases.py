@@ -166,6 +166,8 @@ CASES |= {
     "broadcast_in_dim": Case(lambda x: p.broadcast_in_dim(x, shape=(4, 2, 3), dims=(1, 2)), operands((2, 3)), dt.ALL),
     "reverse": Case(lambda x: p.reverse(x, dims=(1,)), operands((2, 3)), dt.ALL),
     "concatenate": Case(lambda *xs: p.concatenate(*xs, dimension=0), operands((2, 3), (1, 3)), dt.ALL),
+    "stack": Case(lambda *xs: p.stack(*xs, dimension=1), operands((2, 3), (2, 3)), dt.ALL),
+    "unstack": Case(lambda x: p.unstack(x, dimension=1), operands((2, 3)), dt.ALL),
     "slice": Case(lambda x: p.slice(x, start=(0, 1), limit=(2, 5), strides=(1, 2)), operands((2, 6)), dt.ALL),
     "pad": Case(lambda x, v: p.pad(x, v, low=(0, -1), high=(2, 1), interior=(1, 0)), operands((2, 3), ()), dt.ALL),
     "dynamic_slice": Case(lambda x, i: p.dynamic_slice(x, i, i, sizes=(1, 2)), with_indices((2, 3), 1), dt.ALL),
