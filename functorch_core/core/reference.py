@@ -28,6 +28,7 @@ from .types import Function, Ints
 
 FOLDED = 4096  # elements; larger constants are computed each time rather than kept, but for views
 WRITTEN_OUT = 64  # steps; of a longer graph a loop takes them
+MANY = 16  # operands and results of one step, which a loop takes, too: each number of them would be compiled (0.3 ms)
 LET_GO = 1 << 16  # bytes; larger arrays are given up at their last use, smaller ones when all steps are done
 OVERWRITTEN = 1 << 12  # elements; a step that writes over an operand of more takes 0.7 of the time
 EXTREMES = (np.maximum, np.minimum)  # take no memory for their result by its place
@@ -192,7 +193,9 @@ class Reference:
         for step in steps:
             step.first(env)
         functions = [step.run for step in steps]
-        if len(functions) <= WRITTEN_OUT:
+        if len(functions) == 1 and self.n_inputs + len(self.outputs) > MANY:
+            self.run = functools.partial(_loop, self)
+        elif len(functions) <= WRITTEN_OUT:
             forms = tuple([step.form for step in steps])
             code, constants = _written(self.n_inputs, len(env), forms, tuple(self.outputs))
             given = *functions, *[self.rest[i - self.n_inputs] for i in constants]
