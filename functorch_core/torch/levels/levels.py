@@ -21,6 +21,7 @@ import numpy as np
 
 from ...core.aval import Aval
 from ...core.trace import trace_closed
+from ...locks import RLock
 from ...transforms.batch import Axis, batch, move_batch_axis
 from ...transforms.jvp import jvp
 from ..tape import apply as _apply
@@ -73,7 +74,6 @@ class Frame:
 
 class _Stack(threading.local):
     frames: tuple[Frame, ...] = ()
-    for_good = False  # whether there has been a transform whose tensors may still be around; of all threads
 
 
 _depths = itertools.count(1)
@@ -81,19 +81,16 @@ stack = _Stack()
 
 
 class enter:
-    """Context: a new level; gives its frame. `guards`: what is captured must not be written to. `passing`: no tensor
-    will have the level, so that ops need not ask for levels afterwards."""
+    """Context: a new level; gives its frame. `guards`: what is captured must not be written to."""
 
-    def __init__(
-        self, kind: str, size: int | None = None, randomness: str = "error", guards: bool = False, passing: bool = False
-    ):
-        self.args, self.guards, self.passing = (kind, size, randomness), guards, passing
+    def __init__(self, kind: str, size: int | None = None, randomness: str = "error", guards: bool = False):
+        self.args, self.guards = (kind, size, randomness), guards
 
     def __enter__(self) -> Frame:
-        if not self.passing:
-            stack.__class__.for_good = True
-        self.before, active.levels = active.levels, sys.modules[__package__]
         self.frame = Frame(*self.args)
+        with _lock:
+            _entered.add(self.frame.depth)
+            active.levels = sys.modules[__package__]
         if self.guards:
             self.frame.first_node = _begin(self.frame.depth)
         self.saved = stack.frames
@@ -106,8 +103,23 @@ class enter:
         state.transforms -= 1
         if self.guards:
             _end(self.frame.depth)
-        if self.before is None and not (stack.for_good or _guarding):
-            active.levels = None
+        _entered.discard(self.frame.depth)
+        _look_for_levels()
+
+
+# The depths of the levels that are entered, in all threads, and the ids of what tensors stand for: as long as there
+# is one, a tensor may have outlived its transform.
+_entered: set[int] = set()
+_living: set[int] = set()
+_lock = RLock()
+
+
+def _look_for_levels():
+    """Let ops not ask for levels any more, if there are none."""
+    if not (_entered or _living):
+        with _lock:
+            if not (_entered or _living):
+                active.levels = None
 
 
 _guarding: list[int] = []  # the depths of the levels that guard what is captured, in all threads
@@ -135,14 +147,30 @@ def needs_own_tape() -> bool:
 # ---- kinds ---------------------------------------------------------------------------------------
 
 
-class Batched:
+class Level:
+    """What a wrapper stands for."""
+
+    __slots__ = ("depth",)
+
+    def __init__(self, depth: int):
+        self.depth = depth
+        _living.add(id(self))
+
+    def __del__(self, forget=_living.discard):
+        forget(id(self))
+        if not _living and _entered is not None:  # None when Python ends
+            _look_for_levels()
+
+
+class Batched(Level):
     """One example of a batch: `inner` has the batch at dimension `dim`. `given`: it is an argument of the function
     that is mapped, in whose memory its examples lie; where a result has its batch says nothing."""
 
-    __slots__ = ("depth", "size", "inner", "dim", "given")
+    __slots__ = ("size", "inner", "dim", "given")
 
     def __init__(self, depth: int, size: int, inner: Tensor, dim: int, given: bool = False):
-        self.depth, self.size, self.inner, self.dim, self.given = depth, size, inner, dim, given
+        super().__init__(depth)
+        self.size, self.inner, self.dim, self.given = size, inner, dim, given
 
     @property
     def aval(self) -> Aval:
@@ -164,13 +192,14 @@ class Batched:
         return wrap(Batched(self.depth, self.size, inner, self.dim, self.given))
 
 
-class Dual:
+class Dual(Level):
     """A primal and its tangent at one level of forward mode."""
 
-    __slots__ = ("depth", "primal", "tangent")
+    __slots__ = ("primal", "tangent")
 
     def __init__(self, depth: int, primal: Tensor, tangent: Tensor):
-        self.depth, self.primal, self.tangent = depth, primal, tangent
+        super().__init__(depth)
+        self.primal, self.tangent = primal, tangent
 
     @property
     def aval(self) -> Aval:
@@ -193,14 +222,15 @@ class Dual:
         return Dual(self.depth, primal, self.tangent)
 
 
-class Taped:
+class Taped(Level):
     """A tensor that a tape above some vmap or forward-mode level tracks; the wrapper has its
     edge."""
 
-    __slots__ = ("depth", "inner")
+    __slots__ = ("inner",)
 
     def __init__(self, depth: int, inner: Tensor):
-        self.depth, self.inner = depth, inner
+        super().__init__(depth)
+        self.inner = inner
 
     @property
     def aval(self) -> Aval:

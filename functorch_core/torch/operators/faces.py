@@ -64,7 +64,7 @@ class _Surroundings:
     __slots__ = ("level", "taping", "arguments")
 
     def __enter__(self):
-        self.level = enter("grad", guards=True, passing=True)
+        self.level = enter("grad", guards=True)
         trace_state.builder.depth = self.level.__enter__().depth
         self.taping, state.enabled = state.enabled, False
         self.arguments = _arguments.given, _arguments.taken
