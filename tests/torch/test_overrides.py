@@ -280,7 +280,8 @@ def test_all_attributes_ask(name):
 
 
 def test_nobody_is_asked_before_there_is_somebody():
-    """Neither an optimizer nor distributions let every call look for overriding arguments; a sparse tensor does."""
+    """Neither an optimizer nor distributions let calls look for overriding arguments. A sparse tensor does, but not
+    those of plain tensors; a mode all, and transforms while they and their tensors live."""
     program = (
         "from functorch_core import torch\n"
         "from functorch_core.torch.tensors.active import active\n"
@@ -290,8 +291,17 @@ def test_nobody_is_asked_before_there_is_somebody():
         "distributions.Categorical(logits=layer(torch.ones(2))).sample().item()\n"
         "assert active.overrides is None and active.plain\n"
         "x = torch.sparse_coo_tensor([[0]], [1.0], (2,))\n"
-        "assert active.overrides is not None and not active.plain\n"
+        "assert active.overrides is not None and active.plain\n"
         "assert (x + x).to_dense().tolist() == [2.0, 0.0] and torch.add(torch.ones(2), x).tolist() == [2.0, 1.0]\n"
+        "with torch.overrides.TorchFunctionMode():\n"
+        "    assert not active.plain\n"
+        "assert active.plain\n"
+        "assert torch.func.vmap(lambda x: x + 1)(torch.ones(2)).tolist() == [2.0, 2.0] and active.plain\n"
+        "kept = []\n"
+        "torch.func.vmap(lambda x: kept.append(x) or x)(torch.ones(2))\n"
+        "assert not active.plain and active.levels is not None\n"
+        "kept.clear()\n"
+        "assert active.plain and active.levels is None\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

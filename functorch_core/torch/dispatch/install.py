@@ -171,11 +171,11 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
 
     def operator(self, other):
         # The hot path: operands that were seen before, of which nothing but the avals matters.
-        if not active.plain and (
-            self._level is not None or active.overrides is not None or active.autocast is not None
-        ):
+        if self.__class__ is not Tensor and self.__class__ not in PLAIN:
+            return slow(self, other)
+        if not active.plain and (self._level is not None or active.intercepts or active.autocast is not None):
             # Inside of a transform two tensors need no more looking at than an op does.
-            plain = active.overrides is None and other.__class__ in PLAIN
+            plain = not active.intercepts and other.__class__ in PLAIN
             return call((self, other), {}) if plain else slow(self, other)
         x = self._value if self._view is None else self._view.read_unless_permuted(self)
         cls = other.__class__

@@ -23,6 +23,7 @@ from ..tensors.base import Tensor, show_users_dict
 from ..tensors.explain import explain
 from .op import registry
 from .parameter import Buffer, Parameter
+from .paths import PLAIN
 
 NO_IMPLEMENTATION = "no implementation found for '{name}' on types that implement __torch_function__: {types}"
 
@@ -355,6 +356,7 @@ def activate():
 
 
 def _let_all_ask():
+    _look_for_interception()
     if active.overrides is not None:
         return
     active.overrides = dispatcher
@@ -377,6 +379,14 @@ def observed(on: bool):
             setattr(Tensor, name, member)
         Tensor.ndimension = Tensor.dim
         dispatcher.exchanged.clear()
+    _look_for_interception()
+
+
+def _look_for_interception():
+    """Note whether calls may be taken over whatever their arguments are. Those that overriding classes are to be asked
+    about have an argument that is neither a Tensor nor a Parameter, and go the way of all calls."""
+    somebody = modes_on.n or living.n or active.observer is not None or dispatcher.below is not None
+    active.intercepts = bool(somebody)
 
 
 for_good = False  # whether there is a class or mode that may override at any time
@@ -395,8 +405,9 @@ class _Living:
             self.n += change
             if self.n == change == 1:
                 _let_all_ask()
-            elif not self.n and not for_good and active is not None:  # which it is when Python ends
-                active.overrides = None
+            elif not self.n and active is not None:  # which it is when Python ends
+                active.overrides = active.overrides if for_good else None
+                _look_for_interception()
 
 
 living = _Living()
@@ -471,6 +482,7 @@ class _ModesOn:
             elif not self.n:
                 for name, attribute in attributes().items():
                     setattr(Tensor, name, attribute)
+            _look_for_interception()
 
 
 modes_on = _ModesOn()
@@ -481,6 +493,8 @@ def _asking(method, name: str):
 
     @functools.wraps(method)
     def asking(self, *args, **kwargs):
+        if self.__class__ in PLAIN and active.plain and not (args or kwargs):
+            return method(self)
         if users_only and _is_ours(type(self)) and not state.modes:
             return method(self, *args, **kwargs)
         if dispatcher.applies(asking, (self, *args), kwargs):

@@ -43,13 +43,11 @@ class ViewOp(Composite):
         call, seen, see, by_strides = self.call, self.seen, self.see, self.by_strides
 
         def method(tensor, x=NOT_GIVEN, y=NOT_GIVEN, /, *rest, **kwargs):
-            if not active.plain:
+            if not active.plain or tensor.__class__ is not Tensor and tensor.__class__ not in PLAIN:
                 asked, args = active.overrides, given((tensor, x, y), rest)
                 if asked is not None and asked.applies(method, args, kwargs):
                     return asked.handle(method, args, kwargs)
                 return call(args, kwargs)
-            if tensor.__class__ is not Tensor and tensor.__class__ not in PLAIN:
-                return call(given((tensor, x, y), rest), kwargs)
             if kwargs:
                 key = _key(tensor, given((tensor, x, y), rest)[1:], kwargs)
             elif x is NOT_GIVEN:
@@ -63,7 +61,10 @@ class ViewOp(Composite):
             known = seen.get(key)
             made = None if known is None else see(known, tensor)
             if made is None:
-                made = call(given((tensor, x, y), rest), kwargs)
+                args = given((tensor, x, y), rest)
+                if key is None and active.overrides is not None and active.overrides.applies(method, args, kwargs):
+                    return active.overrides.handle(method, args, kwargs)
+                made = call(args, kwargs)
                 if key is not None:
                     self.remember(seen, key, tensor, made, (), by_strides)
             return made

@@ -90,11 +90,12 @@ def with_term(old, grad):
 
 def sum_of(terms: Terms) -> Tensor:
     """Their sum."""
-    n = len(terms)
-    values = list(map(value_of, terms))
-    a = values[0].aval
-    if n <= 2 or any([t is not v and t._level is not None or v.aval is not a for t, v in zip(terms, values)]):
+    n, values = len(terms), []
+    if n > 2 and all([t.__class__ is Value or t._level is None for t in terms]):
+        values = list(map(value_of, terms))
+    if not values or any([v.aval is not values[0].aval for v in values]):
         return functools.reduce(lambda x, y: total(x, y, False), terms)
+    a = values[0].aval
     unit = _sums.get((a, n))
     if unit is None:
         graph = trace_closed(lambda *xs: [functools.reduce(add, xs)], [a] * n, "add")

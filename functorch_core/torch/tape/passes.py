@@ -80,7 +80,7 @@ class Pass:
         heapq.heapify(ready)
         useful, pending, visit = self.useful, self.pending, self.visit
         retain_graph, create_graph = self.retain_graph, self.create_graph
-        gathers = not create_graph and active.overrides is None
+        gathers = not create_graph and not active.intercepts
         plain = gathers and active.levels is None and not self.examined
         captured = () if self.wanted is None else {n for n, _ in self.wanted}
         code, place = users_call()
@@ -89,6 +89,7 @@ class Pass:
             node = heappop(ready)[1]
             of_values = node.of_values if plain and node.extras is None and node not in captured else None
             if of_values is not None:
+                self.node = node  # unpack hooks may ask which it is
                 outs = of_values(pending.pop(node), code, place)
                 if node.extras is not None:  # hooks that came meanwhile, from an unpack hook
                     outs = _post_hooks(node.extras, (), tensors_of(outs))

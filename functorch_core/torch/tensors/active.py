@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-MEANINGS = ("overrides", "autocast", "levels", "births", "meets_meta")
+MEANINGS = ("intercepts", "autocast", "levels", "births", "meets_meta")
 CARES = ("marks_inference", "watches")
 
 
@@ -20,6 +20,7 @@ class Active:
 
     __slots__ = (
         "overrides",
+        "intercepts",
         "autocast",
         "levels",
         "births",
@@ -52,9 +53,11 @@ class Active:
         # dispatch/overrides.py, while a class, mode or proxy with __torch_function__ exists: ops ask
         # `overrides.applies(op, args, kwargs)` and then return `overrides.handle(...)`.
         self.overrides = None
+        # the same, while calls may be taken over of which no argument overrides: a mode is on, or calls are observed.
+        self.intercepts = False
         # dispatch/autocast.py, while autocast is on in some thread: `autocast.cast(op, bound)`.
         self.autocast = None
-        # levels/levels.py, from the first transform of torch.func on: the room `levels`, to which
+        # levels/levels.py, in transforms of torch.func and while their tensors live: the room `levels`, to which
         # operands with a level are given.
         self.levels = None
         # levels/levels.py, while transforms that differentiate compute: the mark of new tensors, which

@@ -11,7 +11,7 @@ from ....core import dtypes as dt
 from ....core.warn import warn_once
 from ....kernels import elementwise as ew
 from ....kernels.elementwise import truth
-from ...dispatch.op import Looking, composite, torch_op, write_out
+from ...dispatch.op import PLAIN, Looking, composite, torch_op, write_out
 from ...dispatch.slots import Choice, Operand, is_number
 from ...dispatch.traits import EXPECTED, Out
 from ...levels.levels import refuse_dynamic
@@ -154,7 +154,7 @@ def equal(input, other) -> bool:
 
 def _at_hand(x: Tensor) -> np.ndarray | None:
     """The numbers of a tensor that are computed and on the host, few enough not to need a program."""
-    if x._view is not None or x._level is not None or not active.plain or x._value.aval.size > FEW:
+    if x.__class__ not in PLAIN or x._view is not None or not active.plain or x._value.aval.size > FEW:
         return None
     array = array_at_hand(x._value)
     return None if array is None or array.dtype.isbuiltin != 1 else array

@@ -18,7 +18,7 @@ from ....engine.written_out import record_nothing
 from ....xla.device import further
 from ...dispatch.devices import place, recording_where, resolve, same
 from ...dispatch.op import Looking, composite, torch_op
-from ...dispatch.paths import remember
+from ...dispatch.paths import PLAIN, remember
 from ...dispatch.slots import MaybeTensor, Operand, class_name, is_number
 from ...levels.levels import refuse_batched
 from ...tape.accumulate import AccumulateGrad
@@ -144,7 +144,7 @@ def _itself(self, memory_format=_types.contiguous_format):
     if memory_format is not _types.contiguous_format:
         return contiguous.otherwise(self, memory_format=memory_format)
     view = self._view
-    if active.plain and self._strides is None and (view is None or view.contiguous is True):
+    if active.plain and self.__class__ in PLAIN and self._strides is None and (view is None or view.contiguous is True):
         return self
     return contiguous.otherwise(self)
 
@@ -435,7 +435,8 @@ def _copied_onto(x, src) -> Tensor | None:
 def take_over(tensor: Tensor, src: Tensor):
     """tensor.copy_(src) where nobody else has src: no copy if it is of the same kind, which for 64 MB takes 85 ms."""
     same_kind = src._aval.shape == tensor._aval.shape and src._aval.dtype == tensor._aval.dtype
-    if not (same_kind and active.plain and same(src.device, tensor.device)):
+    plain = active.plain and src.__class__ in PLAIN and tensor.__class__ in PLAIN
+    if not (same_kind and plain and same(src.device, tensor.device)):
         tensor.copy_(src)
         return
     check_writable(tensor)

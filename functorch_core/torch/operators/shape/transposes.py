@@ -62,7 +62,7 @@ class Transposes:
             warn(REVERSED)
         if self._device is not None:
             return self.permute(*reversed(range(self.ndim)))
-        return (_reversed.method if active.plain else _reversed.fun)(self)
+        return (_reversed.method if active.plain and self.__class__ in PLAIN else _reversed.fun)(self)
 
     @property
     def mT(self) -> Tensor:
