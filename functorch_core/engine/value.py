@@ -166,7 +166,23 @@ def absent(a: Aval) -> Value:
     """
     value = Value()
     value.aval, value.recording = a, ABSENT
+    absent_values.add(weakref.ref(value, _forget_absent))
     return value
+
+
+absent_values: set[weakref.ref[Value]] = set()  # those there are
+when_none_is_absent: list[Callable[[], None]] = []  # what is called when the last of them is gone
+
+
+def _forget_absent(
+    gone: weakref.ref[Value],
+    living: set[weakref.ref[Value]] = absent_values,
+    told: list[Callable[[], None]] = when_none_is_absent,
+) -> None:
+    living.discard(gone)
+    if not living:
+        for tell in told:
+            tell()
 
 
 def is_absent(value: Value) -> bool:

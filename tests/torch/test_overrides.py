@@ -281,7 +281,7 @@ def test_all_attributes_ask(name):
 
 def test_nobody_is_asked_before_there_is_somebody():
     """Neither an optimizer nor distributions let calls look for overriding arguments. A sparse tensor does, but not
-    those of plain tensors; a mode all, and transforms while they and their tensors live."""
+    those of plain tensors; a mode all, and transforms and the meta device while their tensors live."""
     program = (
         "from functorch_core import torch\n"
         "from functorch_core.torch.tensors.active import active\n"
@@ -302,6 +302,12 @@ def test_nobody_is_asked_before_there_is_somebody():
         "assert not active.plain and active.levels is not None\n"
         "kept.clear()\n"
         "assert active.plain and active.levels is None\n"
+        "x = torch.ones(2, device='meta')\n"
+        "y = x[0] + 1\n"
+        "del x\n"
+        "assert not active.plain and y[None].shape == (1,)\n"
+        "del y\n"
+        "assert active.plain and not active.rewrites\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

@@ -14,7 +14,8 @@ import numpy as np
 from ...core.aval import Aval, aval
 from ...engine import NoData, Unit, Value, absent, is_absent
 from ...engine.recorder import hooks
-from ...engine.value import NO_DATA
+from ...engine.value import NO_DATA, absent_values, when_none_is_absent
+from ...locks import RLock
 from ..tensors import types as _types
 from ..tensors.active import active, declared
 from ..tensors.base import Tensor, new_tensor
@@ -48,8 +49,26 @@ NO_COPY = (NoData, NO_DATA)
 
 def without_data(a: Aval) -> Value:
     """A value of this aval that has no data."""
-    active.meets_meta = active.rewrites = True
-    return absent(a)
+    value = absent(a)
+    with _lock:
+        if not active.meets_meta:
+            active.meets_meta = active.rewrites = True
+    return value
+
+
+_lock = RLock()
+
+
+def _look_for_meta():
+    """Let views and writes not ask for tensors on the meta device any more, when the last one is gone."""
+    if active is None:  # Python ends
+        return
+    with _lock:
+        if not absent_values:
+            active.meets_meta, active.rewrites = False, active.distributed is not None
+
+
+when_none_is_absent.append(_look_for_meta)
 
 
 def wrapped_value(a: Aval) -> Value:

@@ -68,7 +68,7 @@ class Active:
         # tape/modes.py, from the first anomaly mode or saved-tensor hook on: nodes ask whether there is one in their
         # thread (0.03 us).
         self.watches = False
-        # tape/meta.py, from the first tensor on the meta device on: views and writes ask for those.
+        # tape/meta.py, while there are tensors on the meta device: views and writes ask for those.
         self.meets_meta = False
         # whether tensors are there whose writes are to be changed: those of the meta device, and distributed ones
         self.rewrites = False
