@@ -47,7 +47,9 @@ class Factory(Composite):
         return self
 
     def __call__(self, /, *args, **kwargs):
-        key = self.key(args, kwargs) if active.plain and _types.defaults.device is None and not open_traces else None
+        device = _types.defaults.device
+        on_cpu = device is None or device is _types.CPU
+        key = self.key(args, kwargs) if active.plain and on_cpu and not open_traces else None
         if key is None:
             return super().__call__(*args, **kwargs)
         known = self.seen.get(key)

@@ -186,7 +186,7 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
             a, b = x.aval, y.aval
             found = known.get(a if a is b else (a, b))
             on_tape, other_on_tape = self._ge is not None, other._ge is not None
-            if found is None or active.marks_inference:
+            if found is None or active.marks_inference and (modes.inference or on_tape or other_on_tape):
                 return slow(self, other)
             if not ((on_tape or other_on_tape) and modes.enabled):
                 if not active.births:
@@ -196,7 +196,7 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
             else:
                 mask = on_tape, other_on_tape
                 return (found.operated.get(mask) or found.again(mask, True))(self, other, x, y)
-        elif cls in SCALAR_AVALS and x is not None and not (active.marks_inference or active.births):
+        elif cls in SCALAR_AVALS and x is not None and not (modes.inference or active.births):
             packed = other not in LITERALS and other != 0 and (cls is float or fits(other))
             found = known.get((x.aval, cls) if packed else (x.aval, cls, other))
             if found is not None:

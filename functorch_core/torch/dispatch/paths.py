@@ -29,12 +29,14 @@ from ...ops.signature import LITERALS, fits
 from ..tape.apply import GraphOp, apply, apply_to
 from ..tape.modes import state as modes
 from ..tensors import types as _types
+from ..tensors.active import SIMPLE as OVERRIDE_NOTHING
 from ..tensors.active import active
 from ..tensors.base import Tensor
 from .parameter import Parameter
 from .slots import FLOATS, MAX_HALF, MAYBE, SEVERAL
 
 PLAIN = frozenset({Tensor, Parameter})
+OVERRIDE_NOTHING.update(PLAIN, {_types.dtype})
 # Classes of static arguments that are keys as they are.
 SIMPLE = frozenset({int, bool, str, type(None), _types.dtype, *map(type, dt.ALL)})
 MOST = 4096  # signatures that a path keeps

@@ -332,7 +332,7 @@ class device:
 
     def __enter__(self):
         self_stack.append(defaults.device)
-        defaults.device = self
+        defaults.device = CPU if self == CPU else self
         return self
 
     def __exit__(self, *exc):
@@ -351,7 +351,8 @@ def set_default_device(d):
     device(type='meta')
     >>> torch.set_default_device(None)
     """
-    defaults.device = None if d is None else device(d)
+    chosen = None if d is None else device(d)
+    defaults.device = CPU if chosen == CPU else chosen
 
 
 def get_default_device() -> device:
