@@ -187,14 +187,19 @@ def _rebuilt(skeleton: Skeleton, leaves):
     return skeleton.build(map(tensor_around, leaves))
 
 
-def register(cls: type, **_):
+def register(cls: type):
     """Let instances of a class of modules be nodes of trees."""
     tree.register_node(cls, _leaves, _rebuilt, _leaves_with_keys)
 
 
 def register_all(base: type):
     """The same for a class and all that are or will be derived from it."""
-    base.__init_subclass__ = classmethod(register)
+
+    def registering(cls, **kwargs):
+        super(base, cls).__init_subclass__(**kwargs)  # of the other bases: Generic's
+        register(cls)
+
+    base.__init_subclass__ = classmethod(registering)
     classes = [base]
     for cls in classes:
         register(cls)

@@ -92,8 +92,8 @@ def _unstack_shape(x: Aval, *, dimension: int) -> tuple[Aval, ...]:
 
 
 def _unstack_reference(x: np.ndarray, *, dimension: int) -> list[np.ndarray]:
-    before = (slice(None),) * dimension
-    return [x[(*before, i, ...)] for i in range(x.shape[dimension])]
+    x = np.moveaxis(x, dimension, 0)
+    return [x[i, ...] for i in range(len(x))]
 
 
 def _unstack_lower(ctx: LowerContext, x: Operand, *, dimension: int) -> list[Operand]:

@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+from abc import ABC
 from collections import OrderedDict
+from typing import Generic, TypeVar
 
 import pytest
 
@@ -728,5 +730,25 @@ def test_lazy_parameters():
         p = t.nn.parameter.UninitializedParameter()
         errors = [failing(f)[0] for f in (lambda: t.empty_like(p), lambda: t.optim.Adagrad([p]), lambda: p + p)]
         return layer.has_uninitialized_params(), errors, "run a forward pass" in failing(t.jit.script, layer)[1]
+
+    agree(program)
+
+
+def test_generic_modules_and_classes_with_arguments():
+    def program(t):
+        kind = TypeVar("kind")
+
+        class Announced:
+            def __init_subclass__(cls, note="", **kwargs):
+                super().__init_subclass__(**kwargs)
+                cls.note = note
+
+        class Layer(ABC, t.nn.Module, Generic[kind]):
+            pass
+
+        class Special(Layer[int], Announced, note="here"):
+            pass
+
+        return Layer.__parameters__ == (kind,), Special.note, str(Special())
 
     agree(program)
