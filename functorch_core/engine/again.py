@@ -20,7 +20,7 @@ from ..xla.device import Device
 from .modes import settings
 from .recorder import Recording
 from .stats import counters
-from .value import Value
+from .value import Value, arrays_of
 
 FEW = 64  # results
 SMALL = 1 << 16  # bytes; larger inputs may be overwritten, which is part of the key: smaller ones are not worth it
@@ -59,6 +59,8 @@ def small_arrays(inputs: list[Value]) -> list[Any] | None:
     arrays: list[Any] = []
     for value in inputs:
         array = value.data if value.recording is None else None
+        if array.__class__ is xla.Buffer:
+            array = getattr(value, "host", None)
         if array.__class__ is not np.ndarray or array.nbytes >= SMALL:
             return None
         arrays.append(array)
@@ -108,7 +110,7 @@ def computed_again(recording: Recording, live: tuple[int, ...], data: list[Any],
         return True
     if sighting >= plan.start or plan.on_host is None:
         return False
-    arrays: list[Any] = data if small else [x if x.__class__ is np.ndarray else xla.to_numpy(x) for x in data]
+    arrays: list[Any] = data if small else arrays_of(recording.inputs)
     if recording.floats:
         arrays += map(np.float64, recording.floats)
     if recording.ints:

@@ -24,7 +24,7 @@ from ..core.trace import Traced
 from .deferred import Check, check_later, check_unit
 from .ranges import moved, range_of
 from .recorder import users_call
-from .value import ABSENT, SHARDED, Value
+from .value import ABSENT, SHARDED, Value, kept_on_host
 
 FEW = 16  # indices that Python compares, in 0.4 us for the 3 of two calls of NumPy
 HOST_SIZE = 1 << 20  # index buffers of more elements are checked where they are used, not here
@@ -152,7 +152,8 @@ def known(value: Value) -> np.ndarray | None:
     data = value.data if value.recording is None else None
     if data is None or not isinstance(data, np.ndarray) and not _readable(data, value.aval):
         return None
-    return _host(data)
+    kept = kept_on_host(value)
+    return _host(data) if kept is None else kept
 
 
 def _look(array: np.ndarray, lowest: int, size: int, failure: Callable[[int], Exception], ignore: int | None) -> None:

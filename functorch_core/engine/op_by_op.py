@@ -24,7 +24,7 @@ from .recorder import SCALAR, Recording
 from .sources import note
 from .stats import count
 from .units import Unit
-from .value import Value
+from .value import Value, arrays_of
 
 MAX_SCHEDULES = 1024
 SHORT = 64  # calls; of longer schedules making a function of them would cost milliseconds
@@ -100,9 +100,7 @@ def run_on_host(whole: Reference, schedule: Schedule, recording: Recording) -> N
 
 def _inputs(recording: Recording, on_host: bool) -> list[Any]:
     """What is computed with: the inputs' data, then the Python numbers."""
-    env: list[Any] = [v.data for v in recording.inputs]
-    if on_host:
-        env = [x if x.__class__ is np.ndarray else xla.to_numpy(x) for x in env]
+    env: list[Any] = arrays_of(recording.inputs) if on_host else [v.data for v in recording.inputs]
     if recording.floats:
         env += map(np.float64, recording.floats)
     if recording.ints:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import functorch_core as fc
-from functorch_core import engine
+from functorch_core import engine, xla
 from functorch_core.engine import again, programs
 
 ROUNDS = 40  # more than it takes to be familiar, and to ask the plans twice
@@ -169,3 +169,23 @@ def test_what_is_overwritten_is_not_taken_for_known():
     for i in range(0, ROUNDS, 3):
         y, after = kept[i]
         np.testing.assert_allclose(np.asarray(fc.cos(fc.sin(y + 1.5) * 2.5)), after, atol=1e-5)
+
+
+def test_a_small_buffer_is_asked_for_its_array_once(monkeypatch):
+    monkeypatch.setattr(programs.settings, "donates", False)
+    x, asked = fc.asarray(np.ones(3, np.float32)), []
+    buffer, real = engine.to_buffer(x._value), xla.to_numpy
+    monkeypatch.setattr(xla, "to_numpy", lambda b: asked.append(b is buffer) or real(b))
+    assert [float(fc.sum(x) * 3.5) for _ in range(ROUNDS)] == [10.5] * ROUNDS
+    assert asked.count(True) == 1 and x._value.data is buffer
+    assert np.asarray(x).tolist() == [1, 1, 1] and asked.count(True) == 1
+
+
+def test_a_deleted_buffer_has_no_array(monkeypatch):
+    monkeypatch.setattr(programs.settings, "donates", False)
+    x = fc.asarray(np.ones(3, np.float32))
+    engine.to_buffer(x._value)
+    assert float(fc.sum(x)) == 3 and not x.is_deleted()
+    x.delete()
+    with pytest.raises(xla.ExecutionError):
+        np.asarray(x)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from ...engine import Value, value
+from ...engine.value import kept_on_host
 from ..tensors.base import Tensor
 from .cells import KINDS, Alias
 
 
 def array_at_hand(x: Value) -> np.ndarray | None:
     """The array of a value that is computed and on the host."""
-    return x.data if x.recording is None and x.data.__class__ is np.ndarray else None
+    return kept_on_host(x) if x.recording is None else None
 
 
 def whole_of(alias: Alias) -> np.ndarray | None:
