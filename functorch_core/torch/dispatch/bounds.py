@@ -17,8 +17,8 @@ def is_inside(index: Tensor, size: int, negative: bool = False, ignore: int | No
         seen, low, high = index._value.extent
     except AttributeError:
         return False
-    fine = seen == ignore and high < size and low >= (-size if negative else 0)
-    return fine and index._view is None and index._level is None
+    fine = seen == ignore and high < size and low >= (-size if negative else 0) and index._level is None
+    return fine and (index._view is None or index._view.seen == index._view.cell.version)
 
 
 def check(

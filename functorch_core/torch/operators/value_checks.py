@@ -40,7 +40,7 @@ def require(
     in which one is not."""
     if not (x.is_floating_point() or x.is_complex()) or not x.numel():
         return
-    array = known(x._value) if x._level is None and x._view is None else None
+    array = known(x._read()) if x._level is None else None
     if array is None:
         failing = _first_failing(x.detach(), asked, x.dim() if ndim is None else ndim)
         bounds.check(failing, 1, 0, what, error=error, watched=x, message=message, offset=1)

@@ -154,9 +154,9 @@ def equal(input, other) -> bool:
 
 def _at_hand(x: Tensor) -> np.ndarray | None:
     """The numbers of a tensor that are computed and on the host, few enough not to need a program."""
-    if x.__class__ not in PLAIN or x._view is not None or not active.plain or x._value.aval.size > FEW:
+    if x.__class__ not in PLAIN or not active.plain or x._value.aval.size > FEW:
         return None
-    array = array_at_hand(x._value)
+    array = array_at_hand(x._value if x._view is None else x._read())
     return None if array is None or array.dtype.isbuiltin != 1 else array
 
 

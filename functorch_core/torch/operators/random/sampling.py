@@ -13,7 +13,7 @@ from ....core.trace import open_traces
 from ....core.warn import warn
 from ....engine.bounds import below
 from ....engine.cost import NUMPY_DIMS
-from ....engine.value import computed, from_numpy, to_numpy
+from ....engine.value import computed, from_numpy, kept_on_host, to_numpy
 from ...dispatch.devices import resolve, xla_device
 from ...dispatch.factory import Factory, LikeFactory
 from ...dispatch.inplace import NO_HISTORY
@@ -84,7 +84,7 @@ def on_host(x: Tensor) -> np.ndarray | None:
         return None
     value = x._value if x._view is None else x._read()
     array = to_numpy(value)
-    return array if value.data.__class__ is np.ndarray and array.ndim else None
+    return array if array.ndim and kept_on_host(value) is array else None
 
 
 def _of_many_dims(shape: tuple, drawn, parameters, device, requires_grad: bool = False) -> Tensor:
