@@ -16,7 +16,7 @@ from ....locks import RLock
 DEFAULT_SEED = 67280421310721  # what torch.Generator() starts from
 
 _N = 624  # words of Mersenne Twister state
-_FEW, _PATIENCE = 64, 8  # words at once that are drawn ahead, after so many such draws in turn
+FEW, _PATIENCE = 64, 8  # words at once that are drawn ahead, after so many such draws in turn
 _LEAST, _LARGEST = 1 << 9, 1 << 13  # so many words are drawn ahead, the more the longer they are wanted
 _MOST_PATIENCE = 1 << 10
 _BLOCK = 1 << 15  # draws per pass: the temporaries of a pass (256 KiB) stay in the L2 cache
@@ -168,17 +168,17 @@ class Mt19937Generator:
         """Standard uniforms, float32 (n,): the low 24 bits of an output of 32 bits."""
         start, made, words = self._next, self._made, self._words
         end = start + n
-        if n <= _FEW and end <= self._ready:  # what `few` does
+        if n <= FEW and end <= self._ready:  # what `few` does
             self._next = end  # no call since it was read: no other thread reads the same
             floats = made.get("float32")
             if floats.__class__ is np.ndarray:
                 return floats[start:end].copy()
             return _made_of(words, made, start, n, "float32", float32_of, 1, 1, 1)
-        return self.few(n, "float32", float32_of) if n <= _FEW else _drawn(n, np.float32, self._float32_block)
+        return self.few(n, "float32", float32_of) if n <= FEW else _drawn(n, np.float32, self._float32_block)
 
     def uniform_float64(self, n: int) -> np.ndarray:
         """Standard uniforms, float64 (n,): the low 53 bits of an output of 64 bits."""
-        if n <= _FEW // 2:
+        if n <= FEW // 2:
             return self.few(2 * n, "float64", float64_of, 2, 2, 4)
         return _drawn(n, np.float64, self._float64_block)
 
@@ -191,7 +191,7 @@ class Mt19937Generator:
     # ---- draws ahead -------------------------------------------------------------------------
 
     def few(
-        self, n: int, kind: Any, make: Callable, period: int = 1, each: int = 1, patience: int = 0, most: int = _FEW
+        self, n: int, kind: Any, make: Callable, period: int = 1, each: int = 1, patience: int = 0, most: int = FEW
     ) -> np.ndarray:
         """make(the next n outputs, kind), of up to `most` from what is drawn ahead: for each group of `period` outputs,
         a number for `each` output.
@@ -263,10 +263,29 @@ class Mt19937Generator:
         scratch.random_raw(self._next - before, output=False)
         return scratch.state
 
-    def go_on_from(self, state: dict, n: int = 0) -> None:
-        """Go on `n` words behind a state of the bit generator."""
+    def place(self, n: int) -> dict | tuple[np.ndarray, int]:
+        """Where the stream is, whose next n outputs will be read, for `go_on_from`: a state of the bit generator (to
+        set one and to ask for one takes 25 us), or of few what is drawn ahead, and how many of it were read."""
+        if n > _LEAST:
+            return self.state_of_bits()
+        if self._next + n > self._ready:
+            self._untouched = False
+            with _lock:
+                if self._next < self._ready:
+                    self._bits.state = self._state_now()
+                self._before, self._made = (0, self._bits.state), {}
+                self._words = self._raw(self._block + n)
+                self._next, self._ready, self._block = 0, self._words.size, min(2 * self._block, _LARGEST)
+        return self._words, self._next
+
+    def go_on_from(self, place: dict | tuple[np.ndarray, int], n: int = 0) -> None:
+        """Go on `n` words behind a place."""
+        if place.__class__ is tuple:
+            if self._words is place[0]:  # no other thread has read on
+                self._next = place[1] + n
+            return
         self._forget_ahead()
-        self._bits.state = state
+        self._bits.state = place
         self._raw(n, output=False)
 
     @contextmanager
@@ -322,12 +341,12 @@ class _UniformReader:
 
     def __init__(self, generator: Mt19937Generator, block: int):
         self._generator, self._block = generator, block
-        self._before: dict | None = None  # state of the bit generator before the last block
+        self._before: Any = None  # the place of the last block
         self._unread: list[float] = []
 
     def read(self) -> float:
         if not self._unread:
-            self._before = self._generator.state_of_bits()
+            self._before = self._generator.place(2 * self._block)
             self._unread = self._generator.uniform_float64(self._block)[::-1].tolist()
         return self._unread.pop()
 
