@@ -38,6 +38,7 @@ from .declare import (
     same_dtype,
     unary,
 )
+from .host_few import has_any
 from .structure import broadcast_in_dim_p, full, zeros
 
 # ---- linear --------------------------------------------------------------------------------------
@@ -126,12 +127,12 @@ def integer_division(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
     is_one = bool(y.size) and not any(y.strides)  # of a number methods take 1 us, operators 0.1
     divisor = y[(0,) * y.ndim] if is_one else y
     by_zero = divisor == 0
-    divided_by_zero = by_zero if is_one else by_zero.any()
+    divided_by_zero = by_zero if is_one else has_any(by_zero)
     if divided_by_zero:
         divisor = np.where(by_zero, 1, divisor).astype(x.dtype)
     quotient = np.floor_divide(x, divisor)
     remainder = x - quotient * divisor
-    if x.dtype.kind == "i" and x.size and (x.min() < 0 or (divisor < 0 if is_one else divisor.min() < 0)):
+    if x.dtype.kind == "i" and x.size and (x.item(x.argmin()) < 0 or divisor.item(divisor.argmin()) < 0):
         below = (remainder != 0) & ((x < 0) != (divisor < 0))  # it was rounded down, not towards 0
         quotient, remainder = quotient + below, remainder - divisor * below
     if divided_by_zero:
@@ -140,7 +141,7 @@ def integer_division(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
     return quotient, remainder
 
 
-@specialised(lambda x, y: None if x.dtype.kind in "iu" else np.divide)
+@specialised(lambda x, y: (lambda x, y: integer_division(x, y)[0]) if x.dtype.kind in "iu" else np.divide)
 def _div_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return integer_division(x, y)[0] if x.dtype.kind in "iu" else np.divide(x, y)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.aval import Aval
+from ..core.reference import specialised
+from ..core.types import Function
 from .declare import BROADCASTING, binary, unary
 
 BITS = dt.INTEGER | {dt.bool_}
@@ -23,40 +26,37 @@ not_ = unary("not", "stablehlo.not", np.invert, dtypes=BITS, what="int or bool")
 # (tests/primitives/test_elementwise.py): to leave out what is not in range took 380 us of 512 x 512 int64 for 42.
 
 
-def _width(x: np.ndarray) -> int:
-    return x.dtype.itemsize * 8
-
-
 def _unsigned(x: np.ndarray) -> np.ndarray:
-    return np.asarray(x).view(f"uint{_width(x)}")
+    return np.asarray(x).view(f"u{x.dtype.itemsize}")
 
 
-def _signed(x: np.ndarray) -> np.ndarray:
-    return np.asarray(x).view(f"int{_width(x)}")
+def _shift_right_as(kind: str) -> Function:
+    """The NumPy reference of a shift to the right of integers of this kind, "u" or "i", whatever they are."""
 
+    def at(x: Aval, y: Aval) -> Function:
+        dtype, seen = x.dtype, np.dtype(f"{kind}{x.dtype.itemsize}")
+        if dtype == seen:
+            return np.right_shift
+        return lambda x, y: np.right_shift(x.view(seen), y.view(seen)).view(dtype)
 
-def _shift_right_logical_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.right_shift(_unsigned(x), _unsigned(y)).view(x.dtype)
+    @specialised(at)
+    def rule(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        seen = np.dtype(f"{kind}{x.dtype.itemsize}")
+        return np.right_shift(np.asarray(x).view(seen), np.asarray(y).view(seen)).view(x.dtype)
 
-
-def _shift_right_arithmetic_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.right_shift(_signed(x), _signed(y)).view(x.dtype)
+    return rule
 
 
 shift_left = binary("shift_left", "stablehlo.shift_left", np.left_shift, dtypes=dt.INTEGER, what="int")
 shift_right_logical = binary(
     "shift_right_logical",
     "stablehlo.shift_right_logical",
-    _shift_right_logical_reference,
+    _shift_right_as("u"),
     dtypes=WHOLE_BYTES,
     what="int of a byte or more",
 )
 shift_right_arithmetic = binary(
-    "shift_right_arithmetic",
-    "stablehlo.shift_right_arithmetic",
-    _shift_right_arithmetic_reference,
-    dtypes=dt.INTEGER,
-    what="int",
+    "shift_right_arithmetic", "stablehlo.shift_right_arithmetic", _shift_right_as("i"), dtypes=dt.INTEGER, what="int"
 )
 
 # ---- counts --------------------------------------------------------------------------------------
@@ -65,11 +65,11 @@ shift_right_arithmetic = binary(
 def _clz_reference(x: np.ndarray) -> np.ndarray:
     """Smear the highest bit downwards, then count the zeros that remain above."""
     bits = _unsigned(x)
-    shift = 1
-    while shift < _width(x):
+    shift, width = 1, 8 * x.dtype.itemsize
+    while shift < width:
         bits = bits | (bits >> np.asarray(shift, bits.dtype))
         shift *= 2
-    return (_width(x) - np.bitwise_count(bits)).astype(x.dtype)
+    return (width - np.bitwise_count(bits)).astype(x.dtype)
 
 
 population_count = unary(

@@ -28,6 +28,7 @@ from .declare import (
     same_avals,
     unary,
 )
+from .host_few import where
 from .structure import zeros
 
 # ---- comparisons ---------------------------------------------------------------------------------
@@ -122,7 +123,7 @@ def _select_transpose(ct: Value, pred: Value, on_true: Value, on_false: Value) -
 
 
 def _select_at(pred: Aval, on_true: Aval, on_false: Aval) -> Function:
-    return _select_bits if on_true.dtype.itemsize in (4, 8) and on_true.size >= LARGE else np.where
+    return _select_bits if on_true.dtype.itemsize in (4, 8) and on_true.size >= LARGE else where
 
 
 def _select_bits(pred: np.ndarray, on_true: np.ndarray, on_false: np.ndarray) -> np.ndarray:

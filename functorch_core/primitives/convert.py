@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import functools
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,6 +34,7 @@ from .declare import (
     unary,
     wrapper,
 )
+from .host_few import are_within
 from .structure import full, zeros
 
 CONVERSION = ELEMENTWISE.but(family="convert")
@@ -63,7 +63,7 @@ def _convert_at(x: Aval, *, dtype: np.dtype) -> Function | type[Any] | None:
     if not plain or dtype == dt.bool_:
         return None
     if x.dtype in dt.FLOATING and dtype in dt.INTEGER:
-        return functools.partial(_truncate, dtype=dtype)
+        return _truncating(x, dtype)
     if not x.ndim and dtype in dt.FLOATING:
         return dtype.type
     return operator.methodcaller("astype", dtype)
@@ -87,11 +87,16 @@ def _convert_reference(x: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
     return (x.astype(np.float32) if dtype in _NARROW else x).astype(dtype)
 
 
-def _truncate(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _truncating(x: Aval, dtype: np.dtype) -> Function:
     """Floats to ints; looks whether all fit, which is quicker than to see to those that do not."""
     info = np.iinfo(dtype)
-    fit = not x.size or info.min <= x.min() and x.max() < info.max  # False where there is a NaN
-    return x.astype(dtype) if fit else _saturate(x.astype(np.float64), dtype)
+    low, high = float(info.min), float(np.nextafter(x.dtype.type(info.max), x.dtype.type(0)))
+
+    def run(array: np.ndarray) -> np.ndarray:
+        fit = not array.size or are_within(array, low, high)
+        return array.astype(dtype) if fit else _saturate(array.astype(np.float64), dtype)
+
+    return run
 
 
 def _saturate(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -273,6 +278,11 @@ def _bitcast_shape(x: Aval, *, dtype: np.dtype) -> Aval:
     return aval(x.shape[:-1], dtype)
 
 
+def _bitcast_at(x: Aval, *, dtype: np.dtype) -> Function | None:
+    return operator.methodcaller("view", dtype) if x.dtype.itemsize == dtype.itemsize else None
+
+
+@specialised(_bitcast_at)
 def _bitcast_reference(x: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
     out = _bitcast_shape(aval_of(x), dtype=dtype)
     return np.frombuffer(np.ascontiguousarray(x).tobytes(), dtype).reshape(out.shape)

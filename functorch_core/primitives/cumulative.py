@@ -13,6 +13,7 @@ from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import LowerContext, Operand, dense_int
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import NOT_LINEAR, Primitive, Reason, Traits
+from ..core.reference import specialised
 from ..core.trace import bind
 from ..core.types import Cotangents, Function, Jvp, Tangents, Value
 from .arithmetic import add, mul, sub
@@ -21,6 +22,7 @@ from .bitwise import or_
 from .comparison import eq, ne, select
 from .convert import convert
 from .declare import Wrapper, check_dtype, jointly_linear, wrapper
+from .host_few import FEW
 from .host_scans import accumulated
 from .indexing import take_along_axis
 from .reductions import accumulator, combine_by, compare_operands, convert_operand, highest, lowest
@@ -55,6 +57,16 @@ def accumulate_reference(combine: np.ufunc) -> Function:
     """The NumPy reference of a ufunc accumulated along an axis, narrow floats in float32. Sums of float32 in float64:
     10,000 of them, one after the other, are off by 1e-6."""
 
+    def at(x: Aval, *, axis: int, reverse: bool) -> Function | None:
+        """Of few numbers in their order: eight in 0.5 us for 1.4."""
+        if reverse or x.size > FEW or x.dtype != accumulator(x.dtype) or x.dtype.isbuiltin != 1:
+            return None
+        accumulate, dtype = combine.accumulate, x.dtype
+        if combine is np.add and dtype == dt.float32:
+            return lambda array: accumulate(array, axis, dt.float64).astype(dtype)
+        return lambda array: accumulate(array, axis, dtype)
+
+    @specialised(at)
     def rule(x: np.ndarray, *, axis: int, reverse: bool) -> np.ndarray:
         x = x.astype(accumulator(x.dtype), copy=False)
         wide = dt.float64 if combine is np.add and x.dtype == dt.float32 else x.dtype

@@ -106,6 +106,8 @@ def _dot_at(
     right = _as_matrices(y, batch[1] + contract[1] + free_y, (*shared, n, math.prod(kept_y)))
     shape = (*shared, *kept_x, *kept_y)
     matmul = matmul_for(math.prod(kept_x), math.prod(kept_y), n) if n != 1 else np.multiply  # BLAS takes ten times that
+    if matmul is np.matmul and not shared and out_dtype.isbuiltin == 1:
+        matmul = np.ndarray.dot  # of 4 x 4 numbers 0.3 us for 0.75
     if out_dtype in dt.INTEGER and min(math.prod(kept_x), math.prod(kept_y), n) >= FEW:
         matmul = functools.partial(_product_of_integers, matmul)
     if shape == (*shared, math.prod(kept_x), math.prod(kept_y)):

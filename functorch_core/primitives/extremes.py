@@ -25,6 +25,7 @@ from .batching import Axis
 from .comparison import eq, select
 from .convert import convert
 from .declare import Wrapper, check_dtype, no_tangent, unless
+from .host_few import extreme_of_few
 from .reductions import (
     REDUCTION,
     accumulator,
@@ -173,13 +174,14 @@ def _extreme_on_mesh(ctx: LowerContext, x: Operand, axes: Ints, hlo: str, identi
 
 def _narrow_reference(fun: np.ufunc) -> Function:
     """A choice among elements: NumPy's, by way of float32 for dtypes that are not NumPy's own."""
+    find = "argmax" if fun is np.maximum else "argmin"
 
     def at(x: Aval, *, axes: Ints) -> Function | None:
         if x.dtype.kind == "V":
             return None
         if x.dtype in (dt.float32, dt.float64) and x.size >= PLACED and axes == (x.ndim - 1,) and x.shape[-1] >= SHORT:
-            return functools.partial(_by_places, "argmax" if fun is np.maximum else "argmin")
-        return by_numpy(fun, x, axes)
+            return functools.partial(_by_places, find)
+        return extreme_of_few(find, x, axes) or by_numpy(fun, x, axes)
 
     @specialised(at)
     def rule(x: np.ndarray, *, axes: Ints) -> np.ndarray:

@@ -18,7 +18,7 @@ from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
 from .batching import Axis, move_batch_axis
 from .structure import expand_dims, full, zeros
-from .windows import Windows, check_mode, inside_bounds, ints, inverse, moved_inside, rows_of, shift, wide_indices
+from .windows import Rows, Windows, check_mode, inside_bounds, ints, inverse, moved_inside, rows_of, shift, wide_indices
 
 # ---- gather --------------------------------------------------------------------------------------
 
@@ -97,13 +97,15 @@ def _gather_shape(operand: Aval, indices: Aval, **params: Any) -> Aval:
 
 
 def _gather_at(operand: Aval, indices: Aval, *, mode: str, fill_value: float | None, **params: Any) -> Function | None:
-    """Of one index a window, which is one row: what does not depend on the indices, once."""
+    """Of windows that are one row: what does not depend on the indices, once."""
     w = _gather_windows(operand, **params)
     rows = rows_of(w, indices.ndim)
-    if indices.dtype == dt.uint64 or len(w.index_map) != 1 or rows.offsets is not None:
+    if indices.dtype == dt.uint64 or not w.index_map or rows.offsets is not None:
         return None
-    limit, stride = int(rows.limits[0]), int(rows.strides[0])
     fill = default_fill(operand.dtype) if fill_value is None else fill_value
+    if len(w.index_map) > 1:
+        return _at_vectors(operand, indices, rows, fill if mode == "fill" else None)
+    limit, stride = int(rows.limits[0]), int(rows.strides[0])
     if w.index_map[0] and _is_take(w, indices.ndim - 1):
         return _take_along(w.index_map[0], limit, np.asarray(fill).astype(operand.dtype) if mode == "fill" else None)
     lines = rows.lines(indices.ndim - 1)
@@ -134,6 +136,30 @@ def _gather_at(operand: Aval, indices: Aval, *, mode: str, fill_value: float | N
             out[inside != starts] = np.asarray(fill).astype(operand.dtype)
         out = out.reshape(shape)
         return out if stays else out.transpose(order)
+
+    return run
+
+
+def _at_vectors(operand: Aval, indices: Aval, rows: Rows, fill: float | None) -> Function:
+    """Of index vectors with several components, one after the other: four of two 2.6 us, as a matrix of them 5.2."""
+    lines, order = rows.lines(indices.ndim - 1), inverse(rows.outer)
+    components = list(zip(range(indices.shape[-1]), rows.limits.tolist(), rows.strides.tolist()))
+    filled = None if fill is None else np.asarray(fill).astype(operand.dtype)
+    shape = indices.shape[:-1] + rows.kept
+
+    def run(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+        i, places, outside = i.astype(np.int64, copy=False), lines, None
+        for k, limit, stride in components:
+            starts = i[..., k]
+            inside = moved_inside(starts, limit)
+            if filled is not None and inside is not starts:
+                outside = inside != starts if outside is None else outside | (inside != starts)
+            first = inside if stride == 1 else inside * stride
+            places = first if places is None else places + first
+        out = np.asarray(rows.view(x).take(places, axis=0))
+        if outside is not None:
+            out[outside] = filled
+        return out.reshape(shape).transpose(order)
 
     return run
 
@@ -169,7 +195,7 @@ def _gather_reference(
     rows = rows_of(_gather_windows(operand, **params), indices.ndim)
     places, inside = rows.places(indices, clip=mode != "fill")
     out = np.asarray(rows.view(operand).take(places, axis=0))
-    if mode == "fill":
+    if inside is not None:
         fill = default_fill(operand.dtype) if fill_value is None else fill_value
         out[~inside] = np.asarray(fill).astype(operand.dtype)
     return out.reshape(indices.shape[:-1] + rows.kept).transpose(inverse(rows.outer))

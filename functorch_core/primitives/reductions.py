@@ -20,6 +20,7 @@ from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangent
 from .arithmetic import div, mul, neg
 from .batching import Axis
 from .declare import Wrapper, check_dtype, jointly_linear, no_tangent, wrapper
+from .host_few import extreme_of_few
 from .host_products import product_by_halves
 from .host_sums import LONG, runs, sum_by_ones
 from .structure import broadcast_in_dim, broadcast_in_dim_p, held, reshape, transpose
@@ -385,11 +386,17 @@ reduce_prod = declare_reduction(
 # Of bools, and bit by bit of integers.
 
 
-def _bitwise(name: str, fun: np.ufunc, hlo: str, identity: int) -> Wrapper:
+def _bitwise(name: str, fun: np.ufunc, hlo: str, identity: int, find: str = "") -> Wrapper:
+    """`find`: where the truth is that the reduction of truths is."""
+
     def start_of(x: Aval) -> np.ndarray:
         return np.asarray(identity).astype(x.dtype)[()]
 
-    @specialised(lambda x, *, axes: by_numpy(fun, x, axes, start_of(x)))
+    def at(x: Aval, *, axes: Ints) -> Function:
+        found = find and x.dtype == dt.bool_ and extreme_of_few(find, x, axes)
+        return found or by_numpy(fun, x, axes, start_of(x))
+
+    @specialised(at)
     def reference(x: Any, *, axes: Ints) -> Any:
         return fun.reduce(x, axis=axes, initial=start_of(x))
 
@@ -400,6 +407,6 @@ def _bitwise(name: str, fun: np.ufunc, hlo: str, identity: int) -> Wrapper:
     return declare_reduction(name, reference, lower, dtypes=dt.INTEGER | {dt.bool_}, what="integer or bool")
 
 
-reduce_and = _bitwise("reduce_and", np.bitwise_and, "stablehlo.and", -1)
-reduce_or = _bitwise("reduce_or", np.bitwise_or, "stablehlo.or", 0)
+reduce_and = _bitwise("reduce_and", np.bitwise_and, "stablehlo.and", -1, "argmin")
+reduce_or = _bitwise("reduce_or", np.bitwise_or, "stablehlo.or", 0, "argmax")
 reduce_xor = _bitwise("reduce_xor", np.bitwise_xor, "stablehlo.xor", 0)

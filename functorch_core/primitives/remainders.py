@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval
+from ..core.reference import specialised
 from ..core.types import Function, Value
 from .arithmetic import abs, add, div, integer_division, mul, neg, round, sub, trunc
 from .bitwise import and_, not_, shift_right_logical, xor
@@ -20,6 +21,13 @@ from .reductions import reduce_or
 from .structure import zeros
 
 
+def _rem_at(x: Aval, y: Aval) -> Function | None:
+    if x.dtype.kind in "iu":
+        return lambda x, y: integer_division(x, y)[1]
+    return None if x.dtype == dt.float32 and x.size >= FEW else np.fmod
+
+
+@specialised(_rem_at)
 def _rem_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind in "iu":
         return integer_division(x, y)[1]

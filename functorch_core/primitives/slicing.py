@@ -22,6 +22,7 @@ from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangent
 from .batching import Axis, all_at_front, move_batch_axis
 from .declare import jointly_linear
 from .host_copies import reversed_bytes
+from .host_few import joined_arrays
 from .host_library import joined
 from .indexing import gather
 from .scattering import scatter
@@ -149,9 +150,8 @@ def _pad_shape(x: np.ndarray | Aval, value: np.ndarray | Aval, *, low: Ints, hig
     return aval(shape, x.dtype)
 
 
-def _pad_reference(x: np.ndarray, value: np.ndarray, *, low: Ints, high: Ints, interior: Ints) -> np.ndarray:
-    shape = _pad_shape(x, value, low=low, high=high, interior=interior).shape
-    out = np.full(shape, value, x.dtype) if any(value.tobytes()) else np.zeros(shape, x.dtype)
+def _pad_at(x: Aval, value: Aval, *, low: Ints, high: Ints, interior: Ints) -> Function:
+    shape, dtype = _pad_shape(x, value, low=low, high=high, interior=interior).shape, x.dtype
     into, taken = [], []
     for n, m, b, i in zip(x.shape, shape, low, interior):
         step = i + 1
@@ -159,9 +159,25 @@ def _pad_reference(x: np.ndarray, value: np.ndarray, *, low: Ints, high: Ints, i
         last = min(n, -((b - m) // step))  # one past the last
         taken.append(builtins.slice(first, max(first, last)))
         into.append(builtins.slice(b + first * step, max(b + last * step - i, 0), step))
-    if 0 not in x.shape and 0 not in shape:
-        out[tuple(into)] = x[tuple(taken)]
-    return out
+    inner, part, whole = tuple(into), tuple(taken), all([t == builtins.slice(0, n) for t, n in zip(taken, x.shape)])
+    empty = 0 in x.shape or 0 in shape
+
+    def run(x: np.ndarray, value: np.ndarray) -> np.ndarray:
+        if any(value.tobytes()):
+            out = np.empty(shape, dtype)
+            out.fill(value)
+        else:
+            out = np.zeros(shape, dtype)
+        if not empty:
+            out[inner] = x if whole else x[part]
+        return out
+
+    return run
+
+
+@specialised(_pad_at)
+def _pad_reference(x: np.ndarray, value: np.ndarray, **params: Ints) -> np.ndarray:
+    return _pad_at(aval_of(x), aval_of(value), **params)(x, value)
 
 
 def _pad_lower(ctx: LowerContext, x: Operand, value: Operand, *, low: Ints, high: Ints, interior: Ints) -> Operand:
@@ -259,10 +275,12 @@ def _concatenate_shape(*xs: Aval, dimension: int) -> Aval:
 
 
 def _concatenate_at(*xs: Aval, dimension: int) -> Function | None:
-    plain = functools.partial(_concatenate_reference, dimension=dimension)
+    def plain(*arrays: np.ndarray) -> np.ndarray:
+        return joined_arrays(arrays, dimension)
+
     columns = [math.prod(x.shape[dimension:]) for x in xs]
     if max(columns) > FEW_COLUMNS or min(columns) == 0 or sum([x.size for x in xs]) < LARGE:
-        return joined(xs, dimension, plain)
+        return joined(xs, dimension, plain) or plain
     shape = _concatenate_shape(*xs, dimension=dimension).shape
     return functools.partial(_of_few_columns, shape, columns)
 

@@ -18,6 +18,7 @@ from ..core.lowering import LowerContext, Operand
 from ..core.lowering import dims as dims_attr
 from ..core.types import Ints
 from .declare import check_dtype
+from .host_few import are_within
 
 
 class Windows(NamedTuple):
@@ -159,12 +160,15 @@ class Rows(NamedTuple):
         return lines
 
 
-MANY = 1 << 10  # indices; of fewer it takes as long to look at them
+MANY = 1 << 10  # indices; of more to look for the largest is quicker by a reduction
 
 
 def moved_inside(starts: np.ndarray, limit: int) -> np.ndarray:
     """In [0, limit]; to look whether they are takes an eighth of the time: without signs negative ones are large."""
-    if starts.size > MANY and starts.view(np.uint64).max() <= limit:
+    if starts.size > MANY:
+        if starts.view(np.uint64).max() <= limit:
+            return starts
+    elif starts.size and are_within(starts, 0, limit):
         return starts
     return np.minimum(np.maximum(starts, 0), limit)
 
