@@ -18,6 +18,7 @@ from ..core.aval import Aval
 from ..core.primitive import Way
 from ..core.reference import contiguous, in_pieces
 from ..core.types import Function, Ints
+from ..primitives.host_few import has_all
 from ..primitives.host_library import elementwise
 from ..xla import onednn_forward
 from ..xla.onednn import is_available
@@ -240,6 +241,27 @@ def _lengths(lead: Ints, pieces: Ints, x: np.ndarray) -> list[np.ndarray]:
     out = np.vecdot(part, part)
     out = out[:, 0] if out.shape[1] == 1 else np.add.reduce(out, axis=1, dtype=np.float64)
     return [np.sqrt(out).astype(x.dtype, copy=False).reshape(lead)]
+
+
+PLACED = 4096  # values among which a program looks as quickly
+
+
+@functools.cache
+def insertion_places(right: bool) -> Callable[[Aval, Aval], Way | None]:
+    """For places in a sorted sequence, by NumPy's search: 8 in 8 numbers 1.3 us for 25 by halving. What is not sorted,
+    or has a NaN, is left to that, which gives what PyTorch's steps do."""
+    side = "right" if right else "left"
+
+    def run(sequence: np.ndarray, values: np.ndarray) -> list[np.ndarray] | None:
+        if not has_all(sequence[1:] >= sequence[:-1]) or sequence[-1] != sequence[-1]:
+            return None
+        return [sequence.searchsorted(values, side)]
+
+    def on_host(sequence: Aval, values: Aval) -> Way | None:
+        plain = sequence.ndim == 1 and sequence.size and sequence.dtype.kind in "iuf"
+        return Way(run, 2.0 + 0.03 * values.size) if plain and values.size <= PLACED else None
+
+    return on_host
 
 
 AT_ONCE = 256  # rows of which the products with all others are there at once

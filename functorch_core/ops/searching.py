@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -232,10 +233,11 @@ def searchsorted(x1, x2, /, sorter=None, *, side="left"):
     shape = aval_of(x2).shape
     x1, x2 = cast_both(x1, x2)
     flat = p.reshape(x2, shape=(aval_of(x2).size,))
-    found = kernels.insertion_place(x1, flat, _nan_last(p.lt if side == "left" else p.le))
+    found = kernels.insertion_place(x1, flat, _nan_last(p.lt if side == "left" else p.le), side == "right")
     return p.reshape(found, shape=shape)
 
 
+@functools.cache
 def _nan_last(before: Callable) -> Callable:
     """The order of p.lt or p.le with NaN behind all numbers, as NumPy's; PyTorch's puts all before it."""
 
@@ -264,7 +266,7 @@ def _nonzero_sized(x, *fills, size):
     flat = p.reshape(p.convert(x, dtype=dt.bool_), shape=(a.size,))
     seen = cumulative.cumsum(p.convert(flat, dtype=dt.int64), axis=0)
     wanted = p.iota(shape=(size,), dtype=dt.int64, dimension=0)
-    at = kernels.insertion_place(seen, wanted, p.le)
+    at = kernels.insertion_place(seen, wanted, p.le, True)
     total = p.reshape(p.slice(seen, start=(a.size - 1,), limit=(a.size,)), shape=())
     exists = p.lt(wanted, p.broadcast_in_dim(total, shape=(size,), dims=()))
     out = []

@@ -10,6 +10,7 @@ import pytest
 from functorch_core import primitives as p
 from functorch_core.core import dtypes as dt
 from functorch_core.core.aval import aval
+from functorch_core.kernels import on_host
 from functorch_core.primitives import host_few
 from functorch_core.primitives.convert import convert_p
 from functorch_core.primitives.cumulative import cumsum
@@ -96,6 +97,16 @@ def test_accumulated(dtype):
     x = numbers(dtype, (4, 3))
     for axis in (0, 1):
         same(*[[found] for found in both_ways(cumsum.primitive, [x], axis=axis, reverse=False)])
+
+
+@pytest.mark.parametrize("right", (False, True))
+def test_places_in_what_is_sorted(right):
+    way = on_host.insertion_places(right)(aval((5,), dt.float32), aval((3,), dt.float32))
+    values = np.array([2, np.nan, -1], np.float32)
+    found = way.run(np.array([0, 2, 2, 3, 9], np.float32), values)
+    assert found[0].tolist() == ([3, 5, 0] if right else [1, 5, 0])
+    assert way.run(np.array([0, 2, 1, 3, 9], np.float32), values) is None
+    assert way.run(np.array([0, 2, 2, 3, np.nan], np.float32), values) is None
 
 
 def test_looking_at_few_numbers():

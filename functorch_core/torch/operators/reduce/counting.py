@@ -111,10 +111,14 @@ def _edges(x, bins: int, limits):
     return p.select(p.lt(place, (bins + 1) // 2), from_low, from_high)
 
 
+def _is_reached(edge, value):
+    return p.not_(p.gt(edge, value))
+
+
 def _bin_of(x, edges):
     """The bin of each element between ascending edges, the last one closed; -1 outside."""
     n = edges.aval.size - 1
-    index = p.sub(insertion_place(edges, x, lambda edge, value: p.not_(p.gt(edge, value))), 1)
+    index = p.sub(insertion_place(edges, x, _is_reached, True), 1)
     first, last = (
         like(x, p.reshape(p.slice_in_dim(edges, start=i, limit=i + 1, dimension=0), shape=())) for i in (0, n)
     )

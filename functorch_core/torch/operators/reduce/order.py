@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -401,6 +402,7 @@ nanquantile = _quantile(
 # ---- search --------------------------------------------------------------------------------------
 
 
+@functools.cache
 def _before(right: bool):
     """What stands before NaN in PyTorch's order: all elements, for no comparison with it holds."""
     return lambda element, value: p.not_((p.gt if right else p.ge)(element, value))
@@ -412,7 +414,7 @@ def _search(sequence, values, right: bool, out_int32: bool):
     if sequence.aval.ndim == 1:
         values = p.reshape(values, shape=(values.aval.size,))
     dtype = result_dtype((sequence, values))
-    found = kernels.insertion_place(cast(sequence, dtype), cast(values, dtype), _before(right))
+    found = kernels.insertion_place(cast(sequence, dtype), cast(values, dtype), _before(right), right)
     return p.convert(p.reshape(found, shape=shape), dtype=dt.int32 if out_int32 else dt.int64)
 
 
