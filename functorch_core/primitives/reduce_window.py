@@ -19,6 +19,7 @@ from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import LowerContext, Operand, dense_int
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import NOT_LINEAR, Primitive, Reason, Traits
+from ..core.reference import specialised
 from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
 from .arithmetic import add, div, mul, sub
@@ -166,7 +167,7 @@ def _single_elements(x: Value, *, window: Window, fill: int) -> Value:
 
 def _window_reduction(
     name: str,
-    fun: Any,
+    fun: np.ufunc,
     combine: Function,
     identity: Function,
     *,
@@ -197,10 +198,11 @@ def _window_reduction(
         _check_window(name, x, window)
         return x.with_shape(window.places(x.shape))
 
+    @specialised(lambda x, *, window: _of_few(x, fun, identity, window))
     def reference(x: np.ndarray, *, window: Window) -> np.ndarray:
         wide = accumulator(x.dtype)
         padded = padded_array(x.astype(wide, copy=False), identity(wide), window)
-        return fun(window_views(padded, window), axis=tuple(range(x.ndim, 2 * x.ndim)))
+        return fun.reduce(window_views(padded, window), axis=tuple(range(x.ndim, 2 * x.ndim)))
 
     primitive = Primitive(
         name,
@@ -214,6 +216,31 @@ def _window_reduction(
         batch=_window_batch(lambda x, *, window: bind(primitive, x, window=window)),
     )
     return wrapper(primitive, apply, f"{name} of {what} arrays; strides, padding and dilations by dimension.")
+
+
+def _of_few(x: Aval, fun: np.ufunc, identity: Function, window: Window) -> Function | None:
+    """Of few numbers by the places of each window's elements, the first being what is around them: 2 x 2 windows of
+    2 x 6 x 6 numbers 1.5 us for 12."""
+    shape = window.places(x.shape)
+    many = max(x.size, math.prod(shape) * window.count) > MANY
+    if many or not x.size or 0 in shape or x.dtype != accumulator(x.dtype) or x.dtype.isbuiltin != 1:
+        return None
+    numbered = padded_array(np.arange(1, x.size + 1).reshape(x.shape), 0, window)
+    places, reduce, dtype = window_views(numbered, window).reshape(*shape, window.count), fun.reduce, x.dtype
+    if places.min():
+        inside = places - 1
+        return lambda array: reduce(array.reshape(-1).take(inside), -1, dtype)
+    around = identity(dtype)
+
+    def run(array: np.ndarray) -> np.ndarray:
+        flat = np.empty(array.size + 1, dtype)
+        flat[0], flat[1:] = around, array.reshape(-1)
+        return reduce(flat.take(places), -1, dtype)
+
+    return run
+
+
+MANY = 1 << 11  # numbers, or elements of all windows
 
 
 def _window_batch(apply: Function) -> Function:
@@ -292,7 +319,7 @@ def _residue_window(residue: int, size: int, hole: int, padding: Ints, places: i
 
 reduce_window_sum = _window_reduction(
     "reduce_window_sum",
-    np.sum,
+    np.add,
     combine_by("stablehlo.add"),
     lambda dtype: 0,
     dtypes=dt.NUMERIC,
@@ -320,7 +347,7 @@ def _extreme_jvp(name: str) -> Function:
 
 reduce_window_max = _window_reduction(
     "reduce_window_max",
-    np.max,
+    np.maximum,
     choose_keeping_nan("GT"),
     lowest,
     dtypes=dt.ORDERED,
@@ -330,7 +357,7 @@ reduce_window_max = _window_reduction(
 )
 reduce_window_min = _window_reduction(
     "reduce_window_min",
-    np.min,
+    np.minimum,
     choose_keeping_nan("LT"),
     highest,
     dtypes=dt.ORDERED,

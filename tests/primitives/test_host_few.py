@@ -15,6 +15,7 @@ from functorch_core.primitives import host_few
 from functorch_core.primitives.convert import convert_p
 from functorch_core.primitives.cumulative import cumsum
 from functorch_core.primitives.indexing import gather_p
+from functorch_core.primitives.reduce_window import make_window
 from functorch_core.primitives.sorting import sort_p, top_k_p
 
 ODD = [3.0, -0.0, 0.0, np.nan, -2.5, np.inf, 3.0, -np.inf, np.nan, 0.0]
@@ -26,7 +27,8 @@ def both_ways(primitive, arrays, **params):
     rule = primitive.rule("reference")
     few = rule.specialised(*[aval(x.shape, x.dtype) for x in arrays], **params)
     assert few is not None
-    return few(*arrays), rule(*arrays, **params)
+    with np.errstate(all="ignore"):
+        return few(*arrays), rule(*arrays, **params)
 
 
 def same(found, expected):
@@ -97,6 +99,18 @@ def test_accumulated(dtype):
     x = numbers(dtype, (4, 3))
     for axis in (0, 1):
         same(*[[found] for found in both_ways(cumsum.primitive, [x], axis=axis, reverse=False)])
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float64", "int64", "bool"))
+@pytest.mark.parametrize("padding", (None, ((0, 0), (1, 2)), ((2, 0), (-1, 1))))
+@pytest.mark.parametrize("strides, dilation", [(None, None), ((2, 1), None), ((1, 2), (1, 2))])
+def test_windows(dtype, padding, strides, dilation):
+    x = numbers(dtype, (4, 5))
+    window = make_window(2, (2, 2), strides, padding, (1, 1), dilation)
+    for reduce in [p.reduce_window_max, p.reduce_window_min] + [p.reduce_window_sum] * (dtype != "bool"):
+        found, expected = both_ways(reduce.primitive, [x], window=window)
+        assert found.shape == expected.shape and found.dtype == x.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("right", (False, True))
