@@ -133,6 +133,8 @@ class TorchOp(LookedUp):
     def call(self, args: tuple, kwargs: dict):
         """The op of these arguments, whom nothing overrides. `out` is taken out of kwargs."""
         path = out = None
+        if self.takes_out and "out" in kwargs and kwargs["out"] is None:  # as functions pass it on
+            del kwargs["out"]
         try:
             if active.autocast is None:
                 path = self.paths.get(pattern(args, kwargs), NEW)
