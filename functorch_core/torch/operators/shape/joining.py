@@ -24,7 +24,7 @@ from ...tensors.promotion import _explain, cast, result_dtype
 from ...views.cells import Lens, make_view
 from ...views.memory_order import image, joined, preserved
 from .data import data_dtype, finish
-from .views import expanded, ints_of, reshaped
+from .views import ints_of, reshaped, spread
 
 # ---- joining -------------------------------------------------------------------------------------
 
@@ -506,8 +506,7 @@ def meshgrid(*tensors, indexing=None):
         tensors[:2] = tensors[1::-1]
     shape = tuple(x.numel() for x in tensors)
     grids = [
-        expanded(reshaped(x, (1,) * i + (x.numel(),) + (1,) * (len(shape) - i - 1)), shape)
-        for i, x in enumerate(tensors)
+        spread(reshaped(x, (1,) * i + (x.numel(),) + (1,) * (len(shape) - i - 1)), shape) for i, x in enumerate(tensors)
     ]
     if swap:
         grids[:2] = grids[1::-1]
@@ -564,7 +563,7 @@ def broadcast_tensors(*tensors):
     """
     tensors = _spread_arguments(tensors)
     shape = common_shape([tuple(x.shape) for x in tensors])
-    return tuple([x if tuple(x.shape) == shape else expanded(x, shape) for x in tensors])
+    return tuple([x if tuple(x.shape) == shape else spread(x, shape) for x in tensors])
 
 
 @composite(method=False)

@@ -12,6 +12,7 @@ from ...dispatch.view_op import strided_view_op, view_op
 from ...levels.levels import refuse_batched
 from ...levels.writes import become as become_inside
 from ...tensors import types as _types
+from ...tensors.active import active
 from ...tensors.base import Tensor, wrap_dim
 from ...tensors.types import scalar_name
 from ...views import kinds
@@ -176,7 +177,9 @@ def reshape(input, *shape, **kwargs):
 
 
 def reshaped(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The tensor in a shape of as many elements: a view, or a copy."""
+    """The tensor in a shape of as many elements: a view, or a copy. 1.2 us of 5 where its like was seen."""
+    if active.plain:
+        return reshape.method(tensor, shape)
     if viewable(tensor, shape):
         return make_view(tensor, Lens("view", (shape,)))
     return _reshape_copy.compute([tensor, shape])
@@ -449,6 +452,11 @@ def expand(self, *size, implicit=False, **kwargs):
             [2, 2, 2]])
     """
     return expanded(self, ints_of("expand", size, "size", kwargs.get("size")))
+
+
+def spread(tensor: Tensor, size: tuple[int, ...]) -> Tensor:
+    """The same for who expands many times alike."""
+    return expand.method(tensor, size) if active.plain else expanded(tensor, size)
 
 
 def expanded(tensor: Tensor, size: tuple[int, ...]) -> Tensor:
