@@ -18,6 +18,7 @@ from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import LowerContext, Operand
 from ..core.primitive import Estimate, Reason, Traits
+from ..core.reference import specialised
 from ..core.types import Function, Ints, Value
 from ..xla.blas import factorisation
 from .arithmetic import add, div, mul, sub
@@ -25,6 +26,7 @@ from .bitwise import and_, not_
 from .comparison import eq, ge, is_finite, le, select
 from .convert import complex, conj, convert, imag, real
 from .dot import dot_general
+from .host_few import has_all
 from .reductions import reduce_and, reduce_sum
 from .slicing import pad
 from .structure import broadcast_in_dim, full, iota, transpose, zeros
@@ -370,6 +372,15 @@ def stacked(shape: Function, one: Function) -> Function:
     `shape` is the shape rule. Each operand's leading dimensions are those of the first.
     """
 
+    def at(*avals: Aval, **params: Any) -> Function | None:
+        """Of single matrices: 2 us less of the 6 to 7 for 4 x 4."""
+        first = avals[0].shape
+        if len(first) != 2 or not all([a.size for a in avals]):
+            return None
+        with_params = functools.partial(one, **params) if params else one
+        return lambda *arrays: factorisation(first, with_params, *arrays)
+
+    @specialised(at)
     def rule(*arrays: np.ndarray, **params: Any) -> np.ndarray | list[np.ndarray] | tuple[np.ndarray, ...]:
         lead = arrays[0].shape[:-2]
         expected = shape(*map(aval_of, arrays), **params)
@@ -412,7 +423,7 @@ def finite_reference(shape: Function, one: Function) -> Function:
     """As `on_finite`, for the reference of single matrices, one(a) -> (info, *results)."""
 
     def rule(a: np.ndarray, **params: Any) -> list[np.ndarray]:
-        if np.isfinite(a).all():
+        if has_all(np.isfinite(a)):
             info, *results = one(a, **params)
             if not info:
                 return results
