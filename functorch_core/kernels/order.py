@@ -15,7 +15,7 @@ def insertion_place(sequence, values, before, right: bool):
 
     The values have the sequence's leading dimensions, or it has one dimension, and they, too.
     """
-    return custom_jvp(lambda *v: [_by_halving(*v, before)], _rule_of(before, right), [sequence, values])[0]
+    return custom_jvp(lambda x, y: [_by_halving(x, y, before)], _rule_of(before, right), [sequence, values])[0]
 
 
 @functools.cache

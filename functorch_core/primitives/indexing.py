@@ -148,7 +148,8 @@ def _at_vectors(operand: Aval, indices: Aval, rows: Rows, fill: float | None) ->
     shape = indices.shape[:-1] + rows.kept
 
     def run(x: np.ndarray, i: np.ndarray) -> np.ndarray:
-        i, places, outside = i.astype(np.int64, copy=False), lines, None
+        places: Any = lines
+        i, outside = i.astype(np.int64, copy=False), None
         for k, limit, stride in components:
             starts = i[..., k]
             inside = moved_inside(starts, limit)

@@ -1,8 +1,12 @@
 """torch.func against PyTorch: transforms, their nesting, modules, errors."""
 
+import gc
 import random
 
 import pytest
+
+from functorch_core.torch.levels.levels import _living
+from functorch_core.torch.tensors.active import active
 
 from .agree import agree, ours, reference
 from .test_autograd import data
@@ -570,3 +574,22 @@ def test_buffers_that_a_module_writes_to():
         return rounded, {name: b.tolist() for name, b in buffers.items()}
 
     assert program(ours) == program(reference)
+
+
+def test_ops_ask_for_levels_while_there_are_some():
+    gc.collect()
+    before, left = _living.n, []
+    ours.func.vmap(lambda x: left.append(x) or x * 2)(batch(ours))
+    assert _living.n == before + 1 and active.levels is not None  # what is left may meet any op
+    assert (left[0] + 1).shape == (3,)
+    left.clear()
+    assert _living.n == before
+    for transform in (ours.func.grad, ours.func.jacfwd, ours.func.jacrev, ours.func.hessian):
+        assert transform(scalar)(vector(ours)) is not None
+        assert _living.n == before
+    with ours.autograd.forward_ad.dual_level():
+        dual = ours.autograd.forward_ad.make_dual(vector(ours), vector(ours, 1))
+    assert _living.n == before + 1
+    assert (dual * 2).tolist() == (vector(ours) * 2).tolist()
+    del dual
+    assert _living.n == before and (active.levels is None) == (before == 0)

@@ -4,6 +4,7 @@ strides, device, and the errors are compared."""
 from __future__ import annotations
 
 import copy
+import gc
 import importlib
 import io
 import pathlib
@@ -16,7 +17,8 @@ import pytest
 
 from functorch_core import engine
 from functorch_core import torch as ours
-from functorch_core.engine.value import is_absent
+from functorch_core.engine.value import any_absent, is_absent
+from functorch_core.torch.tensors.active import active
 
 reference = pytest.importorskip("torch")
 importlib.import_module("torch.utils.checkpoint")
@@ -298,3 +300,18 @@ def test_an_optimizer_steps_while_an_index_is_not_known_yet():
     weight.grad = ours.empty(3, device="meta")
     ours.optim.Adam([weight]).step()
     assert weight.is_meta and found.tolist() == [0, 1, 3]
+
+
+def test_ops_go_their_quick_ways_again_when_no_tensor_on_meta_is_left():
+    gc.collect()
+    before = any_absent()
+    x = ours.empty(2, 3, device="meta")
+    layer = ours.nn.Linear(3, 2, device="meta")
+    y = layer(x).t()[:1]
+    assert active.meets_meta and active.rewrites and not active.plain
+    y.add_(1)
+    y.sum().backward()
+    layer.to_empty(device="cpu")
+    del x, y
+    gc.collect()
+    assert active.meets_meta == before
