@@ -593,3 +593,16 @@ def test_ops_ask_for_levels_while_there_are_some():
     assert (dual * 2).tolist() == (vector(ours) * 2).tolist()
     del dual
     assert len(_living) == before and (active.levels is None) == (before == 0)
+
+
+def test_transforms_in_inference_mode():
+    """What a transform differentiates is a tensor of its own, whatever mode made the one that it is given."""
+
+    def program(t):
+        with t.inference_mode():
+            y = t.tensor([1.0, 2.0])
+            found = [t.func.grad(lambda v: (v * y).sin().sum())(y * 2), t.func.hessian(lambda v: (v**3).sum())(y)]
+            found.append(t.func.vmap(t.func.grad(lambda v: (v * y).tanh().sum()))(t.stack([y, y])))
+        return [*found, t.func.grad(lambda v: (v * y).sin().sum())(y)]
+
+    agree(program)

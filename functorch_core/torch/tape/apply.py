@@ -662,7 +662,7 @@ def _version_of_other(x) -> tuple:
 
 def watch(node: OpNode, operands: Sequence, made):
     """What a new node needs if anomaly mode, saved-tensor hooks or inference tensors are about."""
-    if active.marks_inference:
+    if active.marks_inference and not state.transforms:  # what transforms differentiate is a tensor of theirs
         for i in node.taped.checked:
             if getattr(operands[i], "_is_inference", False):
                 raise RuntimeError(SAVED_INFERENCE)
