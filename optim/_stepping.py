@@ -73,6 +73,8 @@ class AlgorithmOptimizer(Optimizer):
                 values = {k: active.distributed.beside(p, v) for k, v in values.items()}
         for name, value in values.items():
             state[name] = new_tensor(value)
+            if name in SCALARS and counts_in_float64():
+                state[name] = state[name].double()
 
     def _step_group(self, group: dict):
         """Record the update of a group, and assign its results."""
@@ -213,8 +215,12 @@ class _Operand:
 
 def scalar_tensor(x: float) -> Tensor:
     """A 0-d tensor for a number of the state: float64 if that is the default dtype."""
-    wide = _types.defaults.dtype.numpy == dt.float64
-    return new_tensor(from_numpy(np.asarray(float(x), dt.float64 if wide else dt.float32)))
+    return new_tensor(from_numpy(np.asarray(float(x), dt.float64 if counts_in_float64() else dt.float32)))
+
+
+def counts_in_float64() -> bool:
+    """Whether numbers of the state are float64: if that is the default dtype."""
+    return _types.defaults.dtype.numpy == dt.float64
 
 
 def advance(steps: list[Tensor]) -> tuple[list[int], list[float]]:

@@ -627,3 +627,23 @@ def test_parameters_of_integers_are_refused(name):
         with pytest.raises(RuntimeError):
             getattr(optimizers, name)([w], lr=0.1).step()
         assert w.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("name", ["ASGD", "NAdam", "Adam"])
+def test_numbers_of_the_state_have_the_default_dtype(name):
+    """float64 where that is the default, so that a state moves between both libraries as it is."""
+    found = []
+    for lib, optimizers in LIBRARIES:
+        lib.set_default_dtype(lib.float64)
+        try:
+            w = lib.ones(2, requires_grad=True)
+            optimizer = getattr(optimizers, name)([w])
+            for _ in range(3):
+                w.grad = lib.full((2,), 0.3)
+                optimizer.step()
+        finally:
+            lib.set_default_dtype(lib.float32)
+        found.append({k: (str(x.dtype), x.tolist()) for k, x in sorted(optimizer.state[w].items())})
+    assert {k: x[0] for k, x in found[0].items()} == {k: x[0] for k, x in found[1].items()}
+    for k, (_, x) in found[0].items():
+        np.testing.assert_allclose(x, found[1][k][1], rtol=1e-8, err_msg=k)
