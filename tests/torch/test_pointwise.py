@@ -441,3 +441,24 @@ def test_varying_numbers_trace_once():
     for i in range(5):
         _ = x + (3.5 + i)
     assert len(op.ops) == before
+
+
+WRITES_TO_SHARED_MEMORY = {
+    "one twice": lambda m, a, b: m._foreach_mul_([a, a], 0.9),
+    "parts of one": lambda m, a, b: m._foreach_mul_([a, a[1:], a], [2.0, 3.0, 0.5]),
+    "each other's": lambda m, a, b: m._foreach_add_([a, b], [b, a]),
+    "copies of each other": lambda m, a, b: m._foreach_copy_([a, b], [b, a]),
+    "between each other": lambda m, a, b: m._foreach_lerp_([a, b], [b, a], 0.5),
+    "with itself": lambda m, a, b: m._foreach_sub_([a, b], [a, b], alpha=0.5),
+    "without an operand": lambda m, a, b: m._foreach_sqrt_([a, a[:1], b]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES_TO_SHARED_MEMORY)
+def test_lists_of_tensors_that_share_memory_are_written_to_in_turn(name):
+    def program(m, a, b):
+        for _ in range(3):
+            WRITES_TO_SHARED_MEMORY[name](m, a, b)
+        return a, b
+
+    both(program, np.arange(1, 5, dtype=np.float32), np.linspace(0.5, 2, 4, dtype=np.float32))

@@ -99,6 +99,11 @@ class Foreach:
         """The same, with the results assigned to the first list's tensors."""
         op, operands, _ = self.resolve((tensors, *args), kwargs)
         values = _plain_values(op, operands, tensors)
+        if (values is None or len({*map(id, operands)}) < len(operands)) and _share_memory(operands, tensors):
+            for i, tensor in enumerate(tensors):  # as PyTorch does: the second reads what the first has written
+                own = {k: _only(x, i) for k, x in kwargs.items()}
+                self.inplace([tensor], *[_only(x, i) for x in args], **own)
+            return tensors
         if values is not None:
             for tensor, value in zip(tensors, record(op.unit, values)):
                 tensor._value = guarded(value, tensor._value) if pending else value
@@ -109,6 +114,19 @@ class Foreach:
         for tensor, result in zip(tensors, apply(op, operands)):
             assign(tensor, fitted(tensor, result))
         return tensors
+
+
+def _share_memory(operands, tensors) -> bool:
+    """Whether what is written to one of several tensors is written to, or read, for another."""
+    if len(tensors) == 1:
+        return False
+    memory = [x if x._view is None else x._view.cell for x in operands if isinstance(x, Tensor)]
+    return len({*map(id, memory)}) < len(memory)
+
+
+def _only(x, i: int):
+    """An argument as the call for the i-th tensor alone has it."""
+    return [x[i]] if isinstance(x, (list, tuple)) else x
 
 
 def _plain_values(op: GraphOp, operands, tensors) -> list | None:
