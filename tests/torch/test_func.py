@@ -606,3 +606,19 @@ def test_transforms_in_inference_mode():
         return [*found, t.func.grad(lambda v: (v * y).sin().sum())(y)]
 
     agree(program)
+
+
+def test_parameters_made_in_transforms():
+    """They are of the level of what they are made of: the sum of a parameter in vmap was that of the whole batch."""
+
+    def program(t):
+        x = t.arange(6.0).reshape(3, 2)
+        return (
+            t.vmap(lambda v: t.nn.Parameter(v).sum())(x),
+            t.vmap(lambda v: t.nn.Parameter(v, requires_grad=False) * v.shape[0])(x),
+            t.vmap(lambda v: t.nn.functional.linear(t.ones(2), t.nn.Parameter(v[None])))(x),
+            t.func.jvp(lambda v: t.nn.Parameter(v) * 2, (x,), (x,)),
+            t.func.grad(lambda v: (t.nn.Parameter(v) * 2).sum())(x),
+        )
+
+    agree(program)

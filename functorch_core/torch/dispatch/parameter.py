@@ -66,9 +66,11 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             return _marked(data, requires_grad, _is_param=True)
         if requires_grad and not (data.is_floating_point() or data.is_complex()):
             raise RuntimeError(NOT_FLOATING)
+        if data._level is not None:  # one example of a batch, or a primal: of the same level, and a leaf of no tape
+            return of_class(data.detach(), cls)
         new = _sharing(data, cls)
-        if requires_grad and state.transforms:  # where requires_grad_() is refused
-            new._ge = AccumulateGrad(new), 0
+        if state.transforms:  # where requires_grad_() is refused
+            new._ge = (AccumulateGrad(new), 0) if requires_grad else None
         else:
             new.requires_grad = bool(requires_grad)
         return new
