@@ -109,7 +109,7 @@ ROOMS = {
         classes=library.classes ops=library.ops
         _VF=private.VF _export=private.export _functorch=private.functorch _inductor=private.inductor
         _logging=private.logging _prims_common=private.prims_common _refs=private.refs
-        _utils_internal=private.utils_internal
+        _guards=private.guards _utils_internal=private.utils_internal
         _vendor=private.vendor _vmap_internals=private.vmap_internals
         accelerator=devices.accelerator backends=devices.backends cpu=devices.cpu cuda=devices.cuda
         cpu.amp=devices.cpu_amp mps=devices.mps mtia=devices.mtia xpu=devices.xpu

@@ -104,7 +104,7 @@ _public_names.name_ops()
 # ---- names that are imported when they are asked for ---------------------------------------------
 
 _LAZY = frozenset(
-    """_C _VF __config__ __future__ _dynamo _functorch _inductor _library _logging _refs _subclasses _tensor
+    """_C _VF __config__ __future__ _dynamo _functorch _guards _inductor _library _logging _refs _subclasses _tensor
     _tensor_str _utils _utils_internal _vendor _vmap_internals accelerator amp backends classes compiler cpu cuda
     distributed distributions functional futures fx hub
     jit library masked monitor mps mtia multiprocessing nested nn optim _ops ops overrides profiler quasirandom random

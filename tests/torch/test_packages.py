@@ -3,6 +3,7 @@
 import copy
 import importlib
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -182,3 +183,46 @@ def test_rows_of_sparse_matrices(t):
     turned = t._convert_indices_from_csr_to_coo(starts, columns, transpose=True)
     assert turned.tolist() == [columns.tolist(), rows.tolist()]
     assert t._convert_indices_from_coo_to_csr(t.tensor([], dtype=t.int64), 2).tolist() == [0, 0, 0]
+
+
+@BOTH
+def test_members_by_their_names(t):
+    accessors = importlib.import_module(f"{t.nn.__name__}.utils._named_member_accessor")
+    net = t.nn.Sequential(t.nn.Linear(2, 1), t.nn.BatchNorm1d(1))
+    members, ones, said = accessors.NamedMemberAccessor(net), t.ones(1, 2), []
+    weight = accessors.swap_tensor(net[0], "weight", ones)
+    assert net[0].weight is ones and isinstance(weight, t.nn.Parameter)
+    assert members.swap_tensor("0.weight", weight) is ones and members.get_tensor("0.weight") is weight
+    before, missing = members.swap_tensors_dict({"0.bias": ones, "0.further": ones}, allow_missing=True)
+    assert missing == ["0.further"] and net[0].further is ones
+    members.swap_tensors_dict(before, allow_missing=True)
+    assert not hasattr(net[0], "further") and isinstance(net[0].bias, t.nn.Parameter)
+    for call in (
+        lambda: accessors.swap_tensor(net[0], "other", ones),
+        lambda: accessors.swap_tensor(net, "0.weight", ones),
+        lambda: accessors.swap_tensor(net[0], "weight", 1.0),
+        lambda: members.swap_tensors_dict({"0.weight": ones, "0.further": ones}),
+        lambda: members.get_tensor("0.further"),
+    ):
+        with pytest.raises((AttributeError, KeyError, TypeError, RuntimeError)) as caught:
+            call()
+        said.append((caught.type, str(caught.value)))
+    assert net[0].weight is weight
+    assert [kind for kind, _ in said] == [AttributeError, KeyError, TypeError, RuntimeError, AttributeError]
+    assert said[3][1] == "Missing key(s): '0.further'." and "`other`" in said[0][1]
+    assert members.check_keys(["0.weight", "nothing"])[1] == ["nothing"]
+    layer = t.nn.Linear(1, 1)
+    assert isinstance(members.swap_submodule("0", layer), t.nn.Linear) and net[0] is layer
+
+
+@BOTH
+def test_small_names_of_tensordict(t):
+    tree, utils = (importlib.import_module(f"{t.__name__}.{name}") for name in ("utils._pytree", "_utils"))
+    assert tree.is_structseq_instance(time.gmtime(0)) and not tree.is_structseq_instance((1, 2))
+    assert utils._get_device_module("cuda") is t.cuda and issubclass(t.UntypedStorage, t.StorageBase)
+    with pytest.raises(RuntimeError, match="does not have a corresponding module"):
+        utils._get_device_module("nothing")
+    assert not t._C._is_torch_function_mode_enabled()
+    with t.overrides.TorchFunctionMode():
+        assert t._C._is_torch_function_mode_enabled()
+    assert t.vmap(lambda x: t.nn.Parameter(x, requires_grad=False) * 2)(t.ones(2)).tolist() == [2, 2]

@@ -37,6 +37,7 @@ NAMESPACE = {
     **legacy_types.legacy_types,
     **storage.legacy_storages,
     "Storage": storage.legacy_storages["FloatStorage"],
+    "StorageBase": storage.StorageBase,
     "UntypedStorage": storage.UntypedStorage,
     "TypedStorage": storage.TypedStorage,
     "_storage_classes": {storage.UntypedStorage, storage.TypedStorage, *storage.legacy_storages.values()},

@@ -338,6 +338,22 @@ def is_namedtuple_instance(x) -> bool:
 _is_namedtuple_instance = is_namedtuple_instance
 
 
+def is_structseq_class(cls) -> bool:
+    """Whether a class is one of C's named tuples, as time.struct_time; PyTorch's torch.return_types are such, here they
+    are named tuples of Python's."""
+    return isinstance(cls, type) and cls.__bases__ == (tuple,) and isinstance(getattr(cls, "n_fields", None), int)
+
+
+def is_structseq_instance(x) -> bool:
+    """Whether x is of such a class."""
+    return is_structseq_class(type(x))
+
+
+def is_structseq(x) -> bool:
+    """Whether x is such a class, or of one."""
+    return is_structseq_class(x if isinstance(x, type) else type(x))
+
+
 def _node_type(tree):
     kind = type(tree)
     if kind in SUPPORTED_NODES:

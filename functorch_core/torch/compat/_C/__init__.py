@@ -193,6 +193,11 @@ def _is_torch_function_all_disabled() -> bool:
     return not override_state.everything
 
 
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a mode of __torch_function__ is on."""
+    return override_state.everything and bool(override_state.modes)
+
+
 class _TorchFunctionState(_enum.Enum):
     """What overrides torch functions now."""
 

@@ -11,7 +11,7 @@ from ...dispatch.parameter import Parameter
 from ...tensors.base import Tensor
 from ...tensors.types import by_name, named, sparse_coo
 from ...tensors.types import device as _device
-from ..devices.cuda import current_device
+from ..devices.cuda import current_device, is_available
 from .tensors import on_meta, set_state, view_of_cell, with_bits
 from .unpickling import UnpicklingError
 
@@ -113,6 +113,20 @@ def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -
             raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
         return current_device()
     return device
+
+
+def _get_available_device_type() -> str | None:
+    """The kind of accelerator that there is, None where there is none."""
+    return "cuda" if is_available() else None
+
+
+def _get_device_module(device_type: str):
+    """The module of a kind of device: torch.cuda of 'cuda'."""
+    try:
+        return named(device_type)
+    except AttributeError:
+        said = f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'."
+        raise RuntimeError(said) from None
 
 
 def _is_privateuse1_backend_available() -> bool:

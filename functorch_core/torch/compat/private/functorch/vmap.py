@@ -5,10 +5,16 @@ from collections.abc import Callable
 from .... import _missing
 from ....levels.levels import Batched, at_depth, enter, is_wrapper, wrap
 from ....levels.vmap import vmap
+from ....tensors.base import Tensor
 from ....tensors.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
-__all__ = ["restore_vmap", "tree_flatten", "tree_unflatten", "vmap"]
+__all__ = ["Tensor", "restore_vmap", "tree_flatten", "tree_unflatten", "vmap"]
 __getattr__ = _missing.getter(__name__)
+
+
+def _get_name(func: Callable) -> str:
+    """What a function is called in errors."""
+    return getattr(func, "__name__", None) or repr(func)
 
 
 def restore_vmap(func: Callable, in_dims, batch_size: int, randomness: str) -> Callable:
