@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..names import pickles_name_torch
 from ..torch import empty
 from ..torch.compat.plain_pickles import _new as new_by_name
-from ..torch.dispatch.parameter import Buffer, Parameter
+from ..torch.dispatch.parameter import Buffer, Parameter, _ParameterMeta  # noqa: F401 (torchrl asks for it here)
 from ..torch.tensors.base import Tensor, new_tensor
 
 NO_SHAPE = (
