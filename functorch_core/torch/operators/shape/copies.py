@@ -544,6 +544,7 @@ def apply_(self, callable):
     >>> torch.tensor([1., 2.]).apply_(lambda v: v + 1)
     tensor([2., 3.])
     """
+    _check_has_no_history((self,), "apply_")
     if is_meta(self):
         return self
     array = self._array()
@@ -586,12 +587,17 @@ def map2_(self, x, y, callable):
 
 def _mapped(tensor, others, callable, name: str):
     """The tensor with what a Python function makes of its elements and those of others, which broadcast to it."""
-    if any(x.requires_grad for x in (tensor, *others)):
-        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    _check_has_no_history((tensor, *others), name)
     arrays = [tensor._array(), *[x.expand(tensor.shape)._array() for x in others]]
     new = [callable(*each) for each in zip(*[a.reshape(-1).tolist() for a in arrays])]
     made = np.array(new, tensor._aval.dtype).reshape(tensor._aval.shape)
     return assign(tensor, from_array(made), op=name[:-1])
+
+
+def _check_has_no_history(tensors, name: str):
+    """RuntimeError if one requires a gradient: there is none of what a Python function makes of elements."""
+    if any(x.requires_grad for x in tensors):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
 
 
 @composite(function=False)
