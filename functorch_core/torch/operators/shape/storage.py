@@ -296,7 +296,11 @@ for _name, _dtype in CONVERSIONS.items():
 
 
 class StorageBase(Storage):
-    """What subclasses of storages are made of: the bytes that tensors share."""
+    """What subclasses of storages are made of: the bytes that tensors share.
+
+    >>> isinstance(torch.ones(2).untyped_storage(), torch.StorageBase)
+    True
+    """
 
     __module__ = "torch._C"
 
