@@ -352,6 +352,19 @@ def dims(values: Sequence[int]) -> str:
     return f"array<i64: {', '.join(map(str, values))}>" if len(values) else "array<i64>"
 
 
+def slice_op(
+    ctx: LowerContext, x: Operand, start: Sequence[int], limit: Sequence[int], strides: Sequence[int] | None = None
+) -> Operand:
+    """x[start:limit:strides], each of one entry a dimension."""
+    steps = [1] * len(start) if strides is None else strides
+    return ctx.op(
+        "stablehlo.slice",
+        x,
+        out=x.aval.with_shape(tuple([-(-(e - b) // s) for b, e, s in zip(start, limit, steps)])),
+        attrs=f"start_indices = {dims(start)}, limit_indices = {dims(limit)}, strides = {dims(steps)}",
+    )
+
+
 def full_precision(ctx: LowerContext, dtype: np.dtype) -> str:
     """Of a product the attribute that it is computed in its dtype: left to itself XLA rounds the operands to 10 bits
     on a GPU (TF32; sums of 512 products are off by 3e-4)."""

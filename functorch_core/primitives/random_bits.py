@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.lowering import LowerContext, Operand
+from ..core.lowering import LowerContext, Operand, slice_op
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import Traits
 from ..core.types import Batcheds, Dims, Ints, Value
@@ -138,22 +138,9 @@ def _random_bits_reference(key: np.ndarray, *, shape: Ints, bits: int) -> np.nda
 def _key_word(ctx: LowerContext, key: Operand, word: int, shape: Ints) -> Numeric:
     """One word of each key, broadcast to (*batch, n)."""
     batch = key.aval.shape[:-1]
-    part = fo.Term(ctx, _slice(ctx, key, (*[0] * len(batch), word), (*batch, word + 1)))
+    part = fo.Term(ctx, slice_op(ctx, key, (*[0] * len(batch), word), (*batch, word + 1)))
     return part.emit(
         "stablehlo.broadcast_in_dim", part, shape=shape, attrs=f"broadcast_dimensions = {dims_attr(range(len(shape)))}"
-    )
-
-
-def _slice(ctx: LowerContext, x: Operand, start: Sequence[int], limit: Ints) -> Operand:
-    """x[start:limit], each a tuple of one entry a dimension."""
-    return ctx.op(
-        "stablehlo.slice",
-        x,
-        attrs=(
-            f"start_indices = {dims_attr(start)}, limit_indices = {dims_attr(limit)}, "
-            f"strides = {dims_attr([1] * len(start))}"
-        ),
-        out=aval(tuple(b - a for a, b in zip(start, limit)), x.aval.dtype),
     )
 
 
@@ -329,7 +316,7 @@ def _philox_lower_batch(ctx: LowerContext, state: Operand, *, shape: Ints, bits:
     columns = _philox_columns(_philox_words(key, *_advance(low, high, _iota(ctx, (*batch, n), dt.uint64))), bits)
     joined = _concatenated(ctx, columns, (*batch, n, 1))
     flat = ctx.op("stablehlo.reshape", joined, out=aval((*batch, n * len(columns)), out.dtype))
-    cut = _slice(ctx, flat, [0] * flat.aval.ndim, (*batch, size))
+    cut = slice_op(ctx, flat, [0] * flat.aval.ndim, (*batch, size))
     key, low, high = (_key_word(ctx, state, i, (*batch, 1)) for i in range(3))
     new = _concatenated(ctx, (key, *_advance(low, high, low.like(n))), (*batch, 1))
     return [new, ctx.op("stablehlo.reshape", cut, out=out)]

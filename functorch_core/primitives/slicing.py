@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.lowering import LowerContext, Operand
+from ..core.lowering import LowerContext, Operand, slice_op
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import Linear, Primitive
 from ..core.reference import LARGE, specialised, written_in_place
@@ -66,12 +66,7 @@ def _slice_shape(x: Aval, *, start: Ints, limit: Ints, strides: Ints) -> Aval:
 
 
 def _slice_lower(ctx: LowerContext, x: Operand, *, start: Ints, limit: Ints, strides: Ints) -> Operand:
-    return ctx.op(
-        "stablehlo.slice",
-        x,
-        out=_slice_shape(x.aval, start=start, limit=limit, strides=strides),
-        attrs=f"start_indices = {dims_attr(start)}, limit_indices = {dims_attr(limit)}, strides = {dims_attr(strides)}",
-    )
+    return slice_op(ctx, x, start, limit, strides)
 
 
 def _slice_transpose(ct: Value, x: Value, *, start: Ints, limit: Ints, strides: Ints) -> Cotangents:

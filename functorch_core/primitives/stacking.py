@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.aval import Aval, aval, aval_of
-from ..core.lowering import LowerContext, Operand
-from ..core.lowering import dims as dims_attr
+from ..core.lowering import LowerContext, Operand, slice_op
 from ..core.primitive import Primitive
 from ..core.trace import bind
 from ..core.types import Batched, Batcheds, Cotangents, Dims, Ints, Jvps, Tangents, Value
@@ -98,11 +97,9 @@ def _unstack_reference(x: np.ndarray, *, dimension: int) -> list[np.ndarray]:
 
 def _unstack_lower(ctx: LowerContext, x: Operand, *, dimension: int) -> list[Operand]:
     shape, found = x.aval.shape, []
-    one, strides = x.aval.with_shape(_with(shape, dimension, 1)), dims_attr([1] * len(shape))
     for i, out in enumerate(_unstack_shape(x.aval, dimension=dimension)):
-        start, limit = dims_attr(_with((0,) * len(shape), dimension, i)), dims_attr(_with(shape, dimension, i + 1))
-        attrs = f"start_indices = {start}, limit_indices = {limit}, strides = {strides}"
-        found.append(ctx.op("stablehlo.reshape", ctx.op("stablehlo.slice", x, out=one, attrs=attrs), out=out))
+        part = slice_op(ctx, x, _with((0,) * len(shape), dimension, i), _with(shape, dimension, i + 1))
+        found.append(ctx.op("stablehlo.reshape", part, out=out))
     return found
 
 
