@@ -91,9 +91,12 @@ def is_static(position: int, ends: tuple[int, ...], n: int) -> bool:
     return n <= STATIC_ENDS and position in ends
 
 
-def is_static_row(index: int, n: int) -> bool:
-    """Whether the place of x[index] in a first dimension of n elements is written into the graph: the ends of few, and
-    what is said to be the last. A loop runs over the others, and its first turn is to be the program of the rest."""
+def is_static_index(index: int, n: int, dim: int) -> bool:
+    """Whether one index of a dimension of n elements, as it was given, is written into the graph: an end of a small
+    one. Of the first dimension the ends of few, and what is said to be the last: a loop runs over its others, and its
+    first turn is to be the program of the rest."""
+    if dim:
+        return is_static(index % n, (0, n - 1), n)
     return index == -1 or n <= STATIC_PARTS and index in (0, n - 1, -n)
 
 

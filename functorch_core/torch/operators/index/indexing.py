@@ -41,7 +41,7 @@ from ...views.cells import (
     current_aval,
     is_on_tape,
     is_static,
-    is_static_row,
+    is_static_index,
     make_view,
     put,
 )
@@ -108,7 +108,7 @@ class Parsed:
         """Take one index of a dimension."""
         if not -n <= i < n:
             raise outside(i, dim + len(self.news), n)
-        static = is_static(i % n, (0, n - 1), n) if self.spec else is_static_row(i, n)
+        static = is_static_index(i, n, len(self.spec))
         i = i + n if i < 0 else i
         if not static:
             self.ints.append(i)
@@ -446,7 +446,7 @@ def _row_lens(shape, i: int) -> Lens:
     n = shape[0] if shape else 0
     if not -n <= i < n:
         raise outside(i, 0, n)
-    static = is_static_row(i, n)
+    static = is_static_index(i, n, 0)
     i = i + n if i < 0 else i
     return Lens("select", _row(shape, i)) if static else Lens("select", _row(shape, None), (i,))
 

@@ -20,7 +20,7 @@ from ...tape.modes import state
 from ...tensors.active import active
 from ...tensors.base import Tensor
 from ...tensors.promotion import cast, holds
-from ...views.cells import INT, STATIC_ENDS, is_apart, is_on_tape, is_static, is_static_row, overwrite, put_values
+from ...views.cells import INT, STATIC_ENDS, is_apart, is_on_tape, is_static_index, overwrite, put_values
 from ...views.seen import MOST, filled, places
 
 # ---- what an index is known by -------------------------------------------------------------------
@@ -38,7 +38,7 @@ def at_sight(index, shape: tuple[int, ...]) -> tuple:
     if cls is int:
         n = shape[0] if shape else 0
         i = index + n if index < 0 else index
-        return (INSIDE, (i,)) if 0 <= i < n and not is_static_row(index, n) else (index, ())
+        return (INSIDE, (i,)) if 0 <= i < n and not is_static_index(index, n, 0) else (index, ())
     if cls is slice and shape and shape[0] <= STATIC_ENDS:  # as below
         start, stop, step = index.start, index.stop, index.step
         plain = start.__class__ in BOUNDS and stop.__class__ in BOUNDS and step.__class__ in BOUNDS
@@ -59,7 +59,7 @@ def at_sight(index, shape: tuple[int, ...]) -> tuple:
         elif cls is int or cls in PLAIN and active.plain and _is_number(x):
             x = x if cls is int else int(x.item())
             i = x + n if x < 0 else x
-            if 0 < i < n - 1 or 0 <= i < n and not (is_static(i, (0, n - 1), n) if dim else is_static_row(x, n)):
+            if 0 < i < n - 1 or 0 <= i < n and not is_static_index(x, n, dim):
                 ints.append(i)
                 x = INSIDE
             parts.append(x)

@@ -17,7 +17,7 @@ from ...views.cells import (
     Lens,
     is_one_of_several,
     is_static,
-    is_static_row,
+    is_static_index,
     make_view,
     make_views,
 )
@@ -61,8 +61,7 @@ def select(input, dim, index):
     n = input.shape[d]
     if not -n <= i < n:
         raise IndexError(f"select(): index {i} out of range for tensor of size {list(input.shape)} at dimension {d}")
-    static = is_static(i % n, (0, n - 1), n) if d else is_static_row(i, n)
-    return part(input, "select", d, i % n, 1, stays=False, static=static)
+    return part(input, "select", d, i % n, 1, stays=False, static=is_static_index(i, n, d))
 
 
 @view_op
