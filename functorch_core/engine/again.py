@@ -20,10 +20,9 @@ from ..xla.device import Device
 from .modes import settings
 from .recorder import Recording
 from .stats import counters
-from .value import Value, arrays_of
+from .value import SMALL, Value, arrays_of
 
 FEW = 64  # results
-SMALL = 1 << 16  # bytes; larger inputs may be overwritten, which is part of the key: smaller ones are not worth it
 ASK = 15  # at each 16th sighting the plans are asked, which keep those that were used last
 Short = tuple[tuple[Any, ...], tuple[int, ...], int]
 

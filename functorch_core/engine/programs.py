@@ -28,7 +28,7 @@ from ..primitives import reshape, slice
 from ..xla.device import Device
 from ..xla.jobs import Job
 from . import cost, deferred, signatures
-from .again import ALONE, FEW, NAMED, SMALL, computed_again, data_at_hand, forget, live_results, remember, small_arrays
+from .again import ALONE, FEW, NAMED, computed_again, data_at_hand, forget, live_results, remember, small_arrays
 from .compiling import Program, ProgramInParts, compile_graph, compile_recording
 from .errors import out_of_memory
 from .families import Family, family_of
@@ -38,7 +38,7 @@ from .op_by_op import Schedule, run_on_host, run_schedule, run_units, schedule_o
 from .recorder import SCALAR, Recording, hooks
 from .stats import count
 from .units import SCALAR_AVALS, Unit
-from .value import Poison, Value, concrete, has_data, placed
+from .value import SMALL, Poison, Value, concrete, has_data, placed
 
 AnyProgram = Program | ProgramInParts
 

@@ -385,24 +385,22 @@ def to_numpy(value: Value) -> np.ndarray:
     on_host = isinstance(data, np.ndarray)
     if checks_pending:
         raise_pending(wait=not on_host or bool(beside_checks))
-    if on_host:
-        return data
-    kept = kept_on_host(value)
-    return xla.to_numpy(data) if kept is None else kept
+    return data if on_host else _array_of(value)
 
 
-KEPT = 1 << 16  # bytes; larger buffers may be given to a program's results, which who holds an array would prevent
+SMALL = 1 << 16  # bytes; larger inputs may be overwritten by a program's results, which is part of its key
 
 
 def kept_on_host(value: Value) -> np.ndarray | None:
     """The array of a computed value on the host, where asking for it again costs nothing: of a small buffer it is kept.
 
-    What a program has once read lies in a buffer; NumPy, which computes further calls, needs 0.9 us for each buffer.
+    What a program has once read lies in a buffer; NumPy, which computes further calls, needs 0.9 us for each buffer. Of
+    one that may be overwritten nobody may hold an array.
     """
     data = value.data
     if data.__class__ is np.ndarray:
         return data
-    if further or settings.donates or data.__class__ is not xla.Buffer or value.aval.nbytes >= KEPT:
+    if further or settings.donates or data.__class__ is not xla.Buffer or value.aval.nbytes >= SMALL:
         return None
     host = getattr(value, "host", None)
     if host is None:
@@ -412,13 +410,12 @@ def kept_on_host(value: Value) -> np.ndarray | None:
 
 def arrays_of(values: list[Value]) -> list[np.ndarray]:
     """The arrays of computed values, which lie on the host."""
-    found: list[Any] = []
-    for value in values:
-        array = value.data
-        if array.__class__ is not np.ndarray:
-            array = kept_on_host(value)
-        found.append(xla.to_numpy(value.data) if array is None else array)
-    return found
+    return [v.data if v.data.__class__ is np.ndarray else _array_of(v) for v in values]
+
+
+def _array_of(value: Value) -> np.ndarray:
+    kept = kept_on_host(value)
+    return xla.to_numpy(value.data) if kept is None else kept
 
 
 def to_buffer(value: Value, device: Device | None = None) -> Any:
