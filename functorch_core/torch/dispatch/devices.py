@@ -17,8 +17,6 @@ from ..tensors import types as _types
 from ..tensors.base import Tensor, new_tensor
 from .op import registry
 
-HOST = (None, _types.CPU)  # as the default device
-
 
 class NotThere(AssertionError, RuntimeError):
     """A device that this machine, or this build, has not: PyTorch raises AssertionError."""
@@ -27,7 +25,7 @@ class NotThere(AssertionError, RuntimeError):
 def resolve(device) -> _types.device:
     """The device an argument names; None is the default one."""
     if device is None:
-        return _types.CPU if _types.defaults.device in HOST else _default_device()
+        return _types.CPU if _types.defaults.device in _types.HOST else _default_device()
     if device.__class__ is not _types.device:
         device = _types.device(device)
     return META if device.type == "meta" else device

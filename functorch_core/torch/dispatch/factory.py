@@ -47,9 +47,8 @@ class Factory(Composite):
         return self
 
     def __call__(self, /, *args, **kwargs):
-        device = _types.defaults.device
-        on_cpu = device is None or device is _types.CPU
-        key = self.key(args, kwargs) if active.plain and on_cpu and not open_traces else None
+        looked_up = active.plain and _types.defaults.device in _types.HOST and not open_traces
+        key = self.key(args, kwargs) if looked_up else None
         if key is None:
             return super().__call__(*args, **kwargs)
         known = self.seen.get(key)

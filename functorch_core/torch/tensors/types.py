@@ -332,7 +332,7 @@ class device:
 
     def __enter__(self):
         self_stack.append(defaults.device)
-        defaults.device = CPU if self == CPU else self
+        defaults.device = self
         return self
 
     def __exit__(self, *exc):
@@ -341,6 +341,7 @@ class device:
 
 self_stack: list = []
 CPU = device("cpu")
+HOST = (None, CPU)  # default devices that are the CPU
 
 
 def set_default_device(d):
@@ -351,8 +352,7 @@ def set_default_device(d):
     device(type='meta')
     >>> torch.set_default_device(None)
     """
-    chosen = None if d is None else device(d)
-    defaults.device = CPU if chosen == CPU else chosen
+    defaults.device = None if d is None else device(d)
 
 
 def get_default_device() -> device:
