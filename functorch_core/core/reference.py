@@ -193,9 +193,8 @@ class Reference:
         for step in steps:
             step.first(env)
         functions = [step.run for step in steps]
-        if len(functions) == 1 and self.n_inputs + len(self.outputs) > MANY:
-            self.run = functools.partial(_loop, self)
-        elif len(functions) <= WRITTEN_OUT:
+        one_of_many = len(functions) == 1 and self.n_inputs + len(self.outputs) > MANY
+        if len(functions) <= WRITTEN_OUT and not one_of_many:
             forms = tuple([step.form for step in steps])
             code, constants = _written(self.n_inputs, len(env), forms, tuple(self.outputs))
             given = *functions, *[self.rest[i - self.n_inputs] for i in constants]
