@@ -7,7 +7,7 @@ import math
 import operator
 
 from .... import primitives as p
-from ...dispatch.op import composite, torch_op
+from ...dispatch.op import PLAIN, composite, torch_op
 from ...dispatch.view_op import strided_view_op, view_op
 from ...levels.levels import refuse_batched
 from ...levels.writes import become as become_inside
@@ -178,7 +178,7 @@ def reshape(input, *shape, **kwargs):
 
 def reshaped(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The tensor in a shape of as many elements: a view, or a copy. 1.2 us of 5 where its like was seen."""
-    if active.plain:
+    if active.plain and tensor.__class__ in PLAIN:
         return reshape.method(tensor, shape)
     if viewable(tensor, shape):
         return make_view(tensor, Lens("view", (shape,)))
@@ -456,7 +456,7 @@ def expand(self, *size, implicit=False, **kwargs):
 
 def spread(tensor: Tensor, size: tuple[int, ...]) -> Tensor:
     """The same for who expands many times alike."""
-    return expand.method(tensor, size) if active.plain else expanded(tensor, size)
+    return expand.method(tensor, size) if active.plain and tensor.__class__ in PLAIN else expanded(tensor, size)
 
 
 def expanded(tensor: Tensor, size: tuple[int, ...]) -> Tensor:
