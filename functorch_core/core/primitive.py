@@ -77,6 +77,8 @@ class Traits:
     compiled: the part of that time that a program takes, or a function as `work`; 1 where it calls NumPy back
     compile: microseconds that XLA takes to compile it beyond an ordinary operation; a function as `work`
     where that depends on the operands
+    library: microseconds that a library takes by which NumPy's tier and programs compute it alike, a function as
+    `work`; 0 where there is none
     repeats: how often it runs the graphs it holds, where no parameter `length` says so
 
     For derivatives, which keep values or compute them again:
@@ -105,6 +107,7 @@ class Traits:
     work: Estimate = largest
     compiled: float | Estimate = 0.2
     compile: float | Estimate = 0.0
+    library: float | Estimate = 0.0
     repeats: int = 1
     free: bool = False
     expensive: bool = False

@@ -42,21 +42,23 @@ COMPILE_PROGRAM, COMPILE_NODE, AGAIN = 20_000.0, 1_500.0, 0.45
 CALL = 3_000.0  # the call of a library: making what it calls
 COMPILE_NUMBER = 400.0  # a packed Python number: 0.13 s for 400, three nodes each
 NUMPY_DIMS = 64  # an array has no more; programs may
-REFERENCE_LIMIT = 20_000.0  # microseconds; an op beyond this is compiled when cold, too
+REFERENCE_LIMIT = 20_000.0  # microseconds of NumPy's; an op beyond this is compiled when cold, too
 
 
 class Cost(NamedTuple):
-    """Microseconds: by NumPy, compiled, to compile; and the number of nodes."""
+    """Microseconds: by NumPy, compiled, to compile; the number of nodes; and what of NumPy's time is a library's
+    that an op's own program would call, too."""
 
     reference: float
     fused: float
     compile: float
     nodes: int
+    library: float
 
     @property
     def suits_numpy(self) -> bool:
         """Whether NumPy is quick enough for an op that is not compiled yet."""
-        return self.reference < REFERENCE_LIMIT
+        return self.reference - self.library < REFERENCE_LIMIT
 
 
 def work_of(graph: Graph, node: Node) -> float:
@@ -135,11 +137,11 @@ def of_graph(graph: Graph) -> Cost:
     fused, compile_ = 0.2 * reference, 0.0
     if any([a.ndim > NUMPY_DIMS for a in graph.avals]):
         reference = math.inf
-    nodes = 0
+    nodes, library = 0, 0.0
     for node in graph.nodes:
         way = way_of(node)
         if way and way.in_programs:
-            reference, fused = reference + NUMPY_CALL + way.time, fused + way.time
+            reference, fused, library = reference + NUMPY_CALL + way.time, fused + way.time, library + way.time
             compile_, nodes = compile_ + CALL, nodes + 1
             continue
         traits, work = node.primitive.traits, work_of(graph, node)
@@ -147,6 +149,7 @@ def of_graph(graph: Graph) -> Cost:
         reference += way.time if way else work
         fused += 0.3 * KERNEL + _estimated(traits.compiled, graph, node) * work
         compile_ += _compilation(graph, node)
+        library += _estimated(traits.library, graph, node)
         nodes += 1
         repeat = node.params.get("length", traits.repeats)
         for inner in map(of_graph, subgraphs(node)):
@@ -154,4 +157,5 @@ def of_graph(graph: Graph) -> Cost:
             fused += repeat * inner.fused
             compile_ += inner.compile
             nodes += inner.nodes
-    return Cost(reference, fused, compile_, nodes)
+            library += 0.0 if way else repeat * inner.library
+    return Cost(reference, fused, compile_, nodes, library)

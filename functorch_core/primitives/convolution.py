@@ -488,23 +488,30 @@ def _merge_pair(x: Value, dim: int) -> Value:
 # ---- costs
 
 
-def _library_time(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float | None:
+def _library_time(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
     return library_time(params["conv"], *operands, *results)
 
 
 def _work(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
     """Nanoseconds."""
-    time = _library_time(operands, results, params)
-    return 86 * largest(operands, results, params) if time is None else 1e3 * time
+    return 1e3 * _library_time(operands, results, params) or 86 * largest(operands, results, params)
 
 
 def _compile_time(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
-    return 120_000.0 if _library_time(operands, results, params) is None else 3_000.0
+    return 3_000.0 if _library_time(operands, results, params) else 120_000.0
 
 
 conv_p = Primitive(
     "conv",
-    traits=Traits(family="convolution", numpy=1, work=_work, compile=_compile_time, expensive=True, conjugates=True),
+    traits=Traits(
+        family="convolution",
+        numpy=1,
+        work=_work,
+        compile=_compile_time,
+        library=_library_time,
+        expensive=True,
+        conjugates=True,
+    ),
     shape=_conv_shape,
     reference=_conv_reference,
     lower=_conv_lower,

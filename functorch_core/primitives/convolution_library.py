@@ -238,7 +238,7 @@ def run_library(call: LibraryCall, x: np.ndarray, w: np.ndarray, conv: Conv, out
     return np.flip(result, conv.out[2:]) if call.turn_result else result
 
 
-def library_time(conv: Conv, x: Aval, w: Aval, out: Aval) -> float | None:
-    """Microseconds that oneDNN takes, an estimate; None if it is not asked."""
+def library_time(conv: Conv, x: Aval, w: Aval, out: Aval) -> float:
+    """Microseconds that oneDNN takes, an estimate; 0 if it is not asked."""
     found = _described(conv, x, w, out)
-    return None if found is None else CALL + onednn.work(found.convolution) / MACS_PER_MICROSECOND
+    return 0.0 if found is None else CALL + onednn.work(found.convolution) / MACS_PER_MICROSECOND
