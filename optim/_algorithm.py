@@ -26,7 +26,7 @@ from ..array.array import Array, as_value, wrap
 from ..core import dtypes as dt
 from ..core import tree
 from ..core.aval import Aval
-from ..core.graph import Graph
+from ..core.graph import Graph, simplified
 from ..core.trace import Builder, evaluate
 from ..core.trace import state as trace_state
 from ..engine import Value, from_numpy, record
@@ -204,17 +204,35 @@ class Algorithm:
     # ---- tracing
 
     def _trace(self, forms: tuple, counts: Sequence[int], columns: tuple) -> Update:
+        """The update of all parameters: the rule is traced once for those that are alike."""
+        rules: dict[tuple, tuple[Graph, tuple[str, ...]]] = {}
+        names, updated, kept = [], [], []
         with trace_outside(Builder(self.name)) as builder:
-            scalars, params, grads, states = tree.map(wrap, placeholder(builder, columns, _aval_of))
-            numbers = [number(x) for x in scalars]
-            hyper = _closed(forms, iter(numbers))
-            steps = numbers[len(numbers) - (max(counts, default=-1) + 1) :]
-            results = [self.update_one(p, g, s, steps[c], hyper) for p, g, s, c in zip(params, grads, states, counts)]
-            outs = [p._value for p, _ in results]
-            outs += [x._value for _, state in results for x in state.values()]
-            graph = builder.finish(outs)
-        names = [tuple(state) for _, state in results]
+            scalars, *rows = placeholder(builder, columns, _aval_of)
+            first_step = len(scalars) - (max(counts, default=-1) + 1)
+            for count, param, grad, state in zip(counts, *rows):
+                key = count, param.aval, grad.aval, tuple([(k, x.aval) for k, x in state.items()])
+                rule = rules.get(key)
+                if rule is None:
+                    row = scalars, param, grad, state
+                    rule = rules[key] = self._trace_rule(forms, first_step + count, row)
+                graph, kept_names = rule
+                new, *states = builder.inline(graph, [*scalars, param, grad, *state.values()])
+                names.append(kept_names)
+                updated.append(new)
+                kept += states
+            graph = builder.finish(updated + kept)
         return Update(GraphOp(graph, self.name, True), names, _replaced(graph, columns[-1], names))
+
+    def _trace_rule(self, forms: tuple, step: int, row: tuple) -> tuple[Graph, tuple[str, ...]]:
+        """The graph of the update of one parameter, of all numbers, and the names of what it keeps; `step` is the
+        place of its step number."""
+        with trace_outside(Builder(self.name)) as builder:
+            scalars, param, grad, state = tree.map(wrap, placeholder(builder, row, _aval_of))
+            numbers = [number(x) for x in scalars]
+            new, kept = self.update_one(param, grad, state, numbers[step], _closed(forms, iter(numbers)))
+            graph = builder.finish([new._value, *[x._value for x in kept.values()]])
+        return simplified(graph), tuple(kept)
 
     def update_one(self, param: Array, grad: Array, state: dict, step: Number, hyper: dict):
         """The rule for one parameter, in the arithmetic it is meant for."""
