@@ -44,6 +44,8 @@ def leave_out_tracebacks() -> None:
 
 leave_out_tracebacks()
 
+VERSION = tuple(map(int, jaxlib_version.split(".")[:2]))
+
 _REPLICATED = xc.HloSharding.replicate()
 
 
@@ -196,11 +198,20 @@ def quieten() -> None:
 # ---- compile -------------------------------------------------------------------------------------
 
 
+# XLA has fusion emitters only since jaxlib 0.11.
+_GONE = frozenset({"xla_cpu_use_fusion_emitters"}) if VERSION >= (0, 11) else frozenset()
+
+
+def _known(overrides: Mapping[str, object]) -> list[tuple[str, object]]:
+    """Those of the options that this jaxlib has."""
+    return sorted([(name, value) for name, value in overrides.items() if name not in _GONE])
+
+
 def compile_options(device: Any, overrides: Mapping[str, object]) -> CompileOptions:
     """Options for one program on one jaxlib device; overrides are fields of XLA's DebugOptions."""
     options = CompileOptions()
     options.device_assignment = xc.DeviceAssignment.create(np.array([[device.id]]))
-    options.env_option_overrides = sorted(overrides.items())
+    options.env_option_overrides = _known(overrides)
     return options
 
 
@@ -221,7 +232,7 @@ def mesh_compile_options(devices: list[Any], overrides: Mapping[str, object]) ->
     build.use_spmd_partitioning = len(devices) > 1
     build.use_shardy_partitioner = True
     options.device_assignment = xc.DeviceAssignment.create(np.array([[d.id for d in devices]]))
-    options.env_option_overrides = sorted(overrides.items())
+    options.env_option_overrides = _known(overrides)
     return options
 
 
@@ -338,9 +349,13 @@ def split_shards(buffer: Any, aval: Aval, shardings: list[Sharding]) -> list[Buf
     ]
 
 
+# They are committed and, before jaxlib 0.11, not checked (later ones never check).
+_HANDLED = (True, True) if VERSION < (0, 11) else (True,)
+
+
 def result_handlers(avals: tuple[Aval, ...], sharding: Sharding) -> list[Any]:
     """What turns the results of an execution into Buffers with these avals."""
-    return [_jax.array_result_handler(aval, sharding, True, True) for aval in avals]
+    return [_jax.array_result_handler(aval, sharding, *_HANDLED) for aval in avals]
 
 
 def register_lapack() -> None:
