@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 DTYPES = frozenset({dt.float32, dt.bfloat16, dt.float16})  # those of two bytes are computed in float32
 COMPUTED = dt.float32
 MOST_DIMENSIONS = 3  # spatial ones
-CALL, MACS_PER_MICROSECOND = 30.0, 20_000.0  # microseconds of a call, and what one may count on in one
+# Microseconds of a call; multiplications in one; and of an element of operands and results, which are copied into
+# another order. Measured by 222 convolutions and their gradients, those of a MobileNet and a U-Net among them.
+CALL, MACS_PER_MICROSECOND, ELEMENT = 30.0, 50_000.0, 5e-4
 # Multiplications from which a program of fc.jit calls oneDNN. XLA takes 20 to 65 us for 0.06 to 0.6 million, 36 to 124
 # for 1.8, 180 to 500 for 3.5; oneDNN 62 to 600, 140 to 520, 50 to 160: its threads are woken for each call. Other
 # programs call it for fewer, too: they are compiled for few runs, 3 ms a call for 120 a convolution.
@@ -241,4 +243,7 @@ def run_library(call: LibraryCall, x: np.ndarray, w: np.ndarray, conv: Conv, out
 def library_time(conv: Conv, x: Aval, w: Aval, out: Aval) -> float:
     """Microseconds that oneDNN takes, an estimate; 0 if it is not asked."""
     found = _described(conv, x, w, out)
-    return 0.0 if found is None else CALL + onednn.work(found.convolution) / MACS_PER_MICROSECOND
+    if found is None:
+        return 0.0
+    elements = x.size + w.size + out.size
+    return CALL + onednn.work(found.convolution) / MACS_PER_MICROSECOND + elements * ELEMENT
