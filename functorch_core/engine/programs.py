@@ -27,7 +27,7 @@ from ..locks import RLock
 from ..primitives import reshape, slice
 from ..xla.device import Device
 from ..xla.jobs import Job
-from . import cost, deferred, signatures
+from . import cost, deferred, on_disk, signatures
 from .again import ALONE, FEW, NAMED, computed_again, data_at_hand, forget, live_results, remember, small_arrays
 from .compiling import Program, ProgramInParts, compile_graph, compile_recording
 from .errors import out_of_memory
@@ -78,16 +78,25 @@ class Plan:
         "family",
         "first",
         "price",
+        "note",
         "compiled_at",
         "read",
         "__weakref__",
     )
 
     def __init__(
-        self, start: float, threshold: float, units: list[Unit], lines: list[Any], family: Family, read: bool
+        self,
+        start: float,
+        threshold: float,
+        units: list[Unit],
+        lines: list[Any],
+        family: Family,
+        read: bool,
+        note: str | None,
     ) -> None:
         self.sightings, self.start, self.threshold, self.ops = 0, start, threshold, len(units)
         self.read = read  # whether its result was waited for, when it was first seen
+        self.note = note  # by which the next process knows that its program is on the disk
         self.family, self.first, self.price = family, (start, threshold), price_of(units)
         self.compiled_at = 0, 0  # the sightings of itself and of its family
         counts = collections.Counter(units).items()
@@ -314,11 +323,14 @@ def _new_plan(
     units = [unit for unit, _ in recording.calls()]
     family = family_of(key[0], key[1])
     start, threshold = _when(units, recording, key[1], read)
+    note = on_disk.note_of(units, key[1], price_of(units))
+    if threshold > 1.0 and start < math.inf and on_disk.has_program(note):
+        start, threshold = 1.0, 1.0
     if start > 2.0:
         start, threshold = _after(start, threshold, min(family.patience(), 1.0))
     elif threshold > 1.0 and _makes_its_own(recording, key[1]):
         start, threshold = max(2.0, start), max(3.0, threshold)
-    plan = Plan(start, threshold, units, _ends(recording), family, read)
+    plan = Plan(start, threshold, units, _ends(recording), family, read, note)
     family.plans.add(plan)
     count("plans")
     with _lock:
@@ -541,6 +553,7 @@ def _join(
         xla.trim_memory()
     plan.job = plan.schedule = plan.on_host = None
     plan.program, plan.compiled_at = program, (plan.sightings, plan.family.sightings)
+    on_disk.leave(plan.note)
     _forget_old_programs()
     return program
 

@@ -27,7 +27,7 @@ from .threads import cores
 
 _MAGIC = b"FTCXLA01"
 _DIGEST_SIZE = hashlib.sha256().digest_size
-_SUFFIX = ".xla"
+_SUFFIX, _NOTE = ".xla", ".noted"
 _ROOT_UID = 0
 # Sizing the folder up reads every entry's metadata, so not at every write.
 _WRITES_BETWEEN_SIZINGS = 64
@@ -145,9 +145,27 @@ def discard(key: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def _path(key: str) -> Path | None:
+def note(key: str) -> None:
+    """Write an empty entry, for `is_noted` of the next processes."""
+    path = _path(key, _NOTE)
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch()
+    except OSError:
+        _count("errors")
+
+
+def is_noted(key: str) -> bool:
+    """Whether there is an empty entry of this key."""
+    path = _path(key, _NOTE)
+    return path is not None and path.exists()
+
+
+def _path(key: str, suffix: str = _SUFFIX) -> Path | None:
     folder = cache_dir()
-    return None if folder is None or _is_foreign(folder) else folder / (key + _SUFFIX)
+    return None if folder is None or _is_foreign(folder) else folder / (key + suffix)
 
 
 def _is_foreign(folder: Path) -> bool:
@@ -213,7 +231,7 @@ def shrink() -> None:
 def _entries(folder: Path) -> Iterator[tuple[int, int, str]]:
     """(last used, size, path) of each entry, those another process just removed left out."""
     for entry in os.scandir(folder):
-        if entry.name.endswith(_SUFFIX):
+        if entry.name.endswith((_SUFFIX, _NOTE)):
             try:
                 status = entry.stat()
             except FileNotFoundError:

@@ -44,6 +44,20 @@ def test_off(own_cache, monkeypatch):
     assert not own_cache.exists()
 
 
+def test_notes_are_entries_without_content(own_cache, monkeypatch):
+    assert not cache.is_noted("ab")
+    cache.note("ab")
+    assert cache.is_noted("ab") and not cache.is_noted("ac")
+    compile_double()
+    assert len(entries(own_cache)) == 1  # they are no programs,
+    monkeypatch.setenv("FUNCTORCH_CACHE_SIZE_MB", "0")
+    cache.shrink()
+    assert not list(own_cache.iterdir())  # and go as those do
+    monkeypatch.setenv("FUNCTORCH_CACHE", "0")
+    cache.note("ad")
+    assert not cache.is_noted("ad")
+
+
 def test_default_folder(monkeypatch):
     monkeypatch.delenv("FUNCTORCH_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", "/some/where")
