@@ -323,8 +323,8 @@ def _new_plan(
     units = [unit for unit, _ in recording.calls()]
     family = family_of(key[0], key[1])
     start, threshold = _when(units, recording, key[1], read)
-    note = on_disk.note_of(units, key[1], price_of(units))
-    if threshold > 1.0 and start < math.inf and on_disk.has_program(note):
+    note = on_disk.note_of(units, key[1], price_of(units)) if start < math.inf else None
+    if threshold > 1.0 and on_disk.has_program(note):
         start, threshold = 1.0, 1.0
     if start > 2.0:
         start, threshold = _after(start, threshold, min(family.patience(), 1.0))

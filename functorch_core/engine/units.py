@@ -69,6 +69,7 @@ class Unit:
         "_program",
         "_reference",
         "_overwriting",
+        "_outline",
     )
 
     def __init__(self, graph: Graph, name: str, multiple: bool) -> None:
@@ -81,6 +82,7 @@ class Unit:
         self._program: Program | None = None
         self._reference: Reference | None = None
         self._overwriting: Overwriting | bool | None = None
+        self._outline = ""
         self.ranges: list[Any] | None = None
         self.at_once: Function | None = None
         signatures.made_one()
@@ -88,6 +90,13 @@ class Unit:
     def __repr__(self) -> str:
         result = "" if self.n_inputs else f" -> {', '.join(map(str, self.out_avals))}"
         return f"{self.name}({', '.join(map(str, self.graph.in_avals))}){result}"
+
+    @property
+    def outline(self) -> str:
+        """What it is, in short: the same in every process, and of few others."""
+        if not self._outline:
+            self._outline = f"{self!r} {len(self.graph.nodes)}"
+        return self._outline
 
     @property
     def cost(self) -> cost.Cost:
