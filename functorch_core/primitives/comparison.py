@@ -51,6 +51,19 @@ def _compare(direction: str) -> Function:
     return rule
 
 
+def _compare_or_equal(direction: str) -> Function:
+    """XLA takes `abs(x) >= 0` for true, also where x is NaN. Of both comparisons LLVM makes one again."""
+    strictly, equal, at_once = _compare(direction), _compare("EQ"), _compare(direction[0] + "E")
+
+    def rule(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
+        if x.aval.dtype not in dt.FLOATING:
+            return at_once(ctx, x, y)
+        out = x.aval.with_dtype(dt.bool_)
+        return ctx.op("stablehlo.or", strictly(ctx, x, y), equal(ctx, x, y), out=out)
+
+    return rule
+
+
 LARGE = 1 << 14  # elements
 
 
@@ -79,9 +92,8 @@ def _comparing(fun: np.ufunc) -> Function:
 
 def _comparison(name: str, fun: np.ufunc, dtypes: frozenset[np.dtype], what: str) -> Wrapper:
     """Declare the comparison that XLA calls by the same two letters."""
-    return binary(
-        name, _compare(name.upper()), _comparing(fun), dtypes=dtypes, what=what, out_dtype=_to_bool, traits=BROADCASTING
-    )
+    lower = _compare_or_equal(f"{name[0]}t".upper()) if name in ("le", "ge") else _compare(name.upper())
+    return binary(name, lower, _comparing(fun), dtypes=dtypes, what=what, out_dtype=_to_bool, traits=BROADCASTING)
 
 
 eq = _comparison("eq", np.equal, dt.ALL, "numeric or bool")

@@ -410,6 +410,22 @@ def test_many_divided_by_one_however_large(divisor, known):
     np.testing.assert_allclose(found[~subnormal], expected[~subnormal], rtol=3e-7)
 
 
+@pytest.mark.parametrize("size", [p.abs, p.exp, lambda x: p.mul(x, x)], ids=["abs", "exp", "square"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_not_a_number_is_not_at_least_zero(size, dtype):
+    """XLA takes what has no sign to be at least 0."""
+    x = np.array([1, np.nan, -2, 0, np.inf], dtype)
+
+    def compare(x):
+        y, zero = size(x), p.zeros(aval(x.aval.shape, dtype))
+        return p.ge(y, zero), p.le(zero, y), p.lt(y, zero), p.gt(zero, y)
+
+    graph = graph_of(compare, [x])
+    for run in (evaluate, compiled):
+        for found, wanted in zip(run(graph, [x]), [~np.isnan(x)] * 2 + [np.zeros(5, bool)] * 2, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
 def test_masks_of_positions_that_repeat():
     """Compared once and laid over the rest; chosen by, in place and where NumPy broadcasts."""
     rows = np.broadcast_to(np.arange(80, dtype=np.int32)[:, None], (3, 4, 80, 90))
