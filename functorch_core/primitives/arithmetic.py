@@ -171,15 +171,14 @@ def _div_lower(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
     loop's state are (2.40 ms for 2.59 of a mixture's thirty rounds).
     """
     spread = y.made if y.made is not None and y.made[0].primitive is broadcast_in_dim_p else None
-    if spread is None or y.aval.dtype not in _HUGE or ctx.platform != "cpu" or spread[1][0].aval.size == y.aval.size:
+    small = y if spread is None else spread[1][0]
+    if y.aval.dtype not in _HUGE or ctx.platform != "cpu" or _is_quick_by(small):
         return _divided(ctx, x, y)
-    (small,), params, huge = spread[1], spread[0].params, _HUGE[y.aval.dtype]
-    if small.made is not None and small.made[0].primitive is constant_p:
-        value = np.absolute(np.asarray(small.made[0].params["value"].value))
-        if not (value >= huge).any():
-            return _divided(ctx, x, y)
-        ctx.root.features.add("barrier")
-        small = ctx.op("stablehlo.optimization_barrier", small, out=small.aval)
+    if small.aval.size == 1 and (y.aval.size > 1 or _constant(small) is not None):
+        return _divided_by_one(ctx, x, y)
+    if spread is None or small.aval.size == y.aval.size:
+        return _divided(ctx, x, y)
+    params = spread[0].params
 
     def many(of: Operand) -> Operand:
         return broadcast_in_dim_p.rule("lower", ctx.platform)(ctx, of, **params)
@@ -191,6 +190,35 @@ def _div_lower(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
         return _divided(ctx, x, many(small))
     reciprocal = ctx.op("stablehlo.divide", ctx.full(small.aval, 1), small, out=small.aval)
     return ctx.op("stablehlo.multiply", x, many(reciprocal), out=x.aval)
+
+
+def _constant(x: Operand) -> np.ndarray | None:
+    made = x.made
+    return np.asarray(made[0].params["value"].value) if made is not None and made[0].primitive is constant_p else None
+
+
+def _is_quick_by(divisor: Operand) -> bool:
+    """Whether it is known, and products with its reciprocal are the quotients: a power of two that is not huge."""
+    known = _constant(divisor)
+    if known is None:
+        return False
+    size = np.absolute(known)
+    return bool(((np.frexp(size)[0] == 0.5) & (size < _HUGE[divisor.aval.dtype])).all())
+
+
+def _divided_by_one(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
+    """By a number in all places: 49 / 49 is 1, and the product with the reciprocal less, which `floor` makes 0.
+
+    XLA takes the reciprocal unless the divisor depends on x: NaN divides NaN.
+    """
+    nan = ctx.op(
+        "stablehlo.compare",
+        x,
+        x,
+        out=x.aval.with_dtype(dt.bool_),
+        attrs="comparison_direction = #stablehlo<comparison_direction NE>",
+    )
+    return _divided(ctx, x, ctx.op("stablehlo.select", nan, x, y, out=y.aval))
 
 
 _divided = elementwise_lower("stablehlo.divide", same_dtype)

@@ -410,6 +410,23 @@ def test_many_divided_by_one_however_large(divisor, known):
     np.testing.assert_allclose(found[~subnormal], expected[~subnormal], rtol=3e-7)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("divisor", [3, 41, 49, 55, 82, 98, 1000, 2, 0.25])
+@pytest.mark.parametrize("known", [False, True])
+def test_many_divided_by_one_are_the_quotients(divisor, known, dtype):
+    """XLA takes products with the reciprocal: 49 of them are less than 1, of which `floor` makes 0."""
+    one = dtype(divisor)
+    x = np.append(np.arange(20 * 49, dtype=dtype), [np.nan, np.inf, -np.inf, -0.0]).astype(dtype)
+
+    def quotient(x, *y):
+        return p.div(x, p.broadcast_in_dim(*y, shape=x.aval.shape, dims=()) if y else p.full(x.aval.shape, one, dtype))
+
+    arrays = [x] if known else [x, one]
+    np.testing.assert_array_equal(compiled(graph_of(quotient, arrays), arrays)[0], x / one)
+    ones = np.full((), 49, dtype)
+    assert compiled(graph_of(lambda x: p.div(x, p.full((), 49, dtype)), [ones]), [ones])[0] == 1
+
+
 @pytest.mark.parametrize("size", [p.abs, p.exp, lambda x: p.mul(x, x)], ids=["abs", "exp", "square"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
 def test_not_a_number_is_not_at_least_zero(size, dtype):
