@@ -80,6 +80,8 @@ class Sequences:
         names = tuple(u.name for u in units)
         place = tuple(sources[:2])
         before, nearest = self.by_names.get(names), self.by_place.get(place)
+        if before is None and nearest is not None and names == tuple(u.name for u in nearest):
+            before = nearest  # the names alone are forgotten: there are more of them than places
         for table, key in ((self.by_names, names), (self.by_place, place)):
             table[key] = units
             if len(table) > MAX_SEQUENCES:

@@ -14,7 +14,7 @@ import pytest
 
 import functorch_core as fc
 from functorch_core import engine
-from functorch_core.engine import progress, watch
+from functorch_core.engine import history, programs, progress, watch
 from functorch_core.engine.history import Compilation
 from functorch_core.engine.modes import settings
 from functorch_core.engine.recorder import hooks
@@ -81,6 +81,20 @@ def test_a_change_of_operation_or_axis_is_named():
     told = " | ".join(c.why for c in why.compilations)
     assert "it has atan, where the recording before had asinh" in told
     assert "with (0,) for reduce_max's axes, which is (1,) now" in told
+
+
+@pytest.mark.usefixtures("fused")
+def test_what_is_remembered_of_a_place_alone_is_a_cause_too(monkeypatch):
+    """A line in turn with others, as one after 1,024 further recordings: its names are forgotten, its place is not."""
+    monkeypatch.setattr(history, "sequences", history.Sequences())
+    monkeypatch.setattr(programs, "sequences", history.sequences)
+    monkeypatch.setattr(history, "MAX_SEQUENCES", 2)
+    for n in (3, 5):
+        x = fc.asarray(np.zeros(n, np.float32))
+        assert fc.sinh(x).tolist() == [0] * n
+        for function in (fc.cosh, fc.exp):
+            assert function(x).tolist() == [1] * n
+    assert "it was sinh(float32[3])" in history.compilations[-3].why
 
 
 @pytest.mark.usefixtures("fused")
