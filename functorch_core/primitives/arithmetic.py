@@ -174,10 +174,10 @@ def _div_lower(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
     small = y if spread is None else spread[1][0]
     if y.aval.dtype not in _HUGE or ctx.platform != "cpu" or _is_quick_by(small):
         return _divided(ctx, x, y)
-    if small.aval.size == 1 and (y.aval.size > 1 or _constant(small) is not None):
-        return _divided_by_one(ctx, x, y)
-    if spread is None or small.aval.size == y.aval.size:
-        return _divided(ctx, x, y)
+    if _constant(small) is not None and small.aval.size == 1:
+        return _divided_by_known(ctx, x, y)
+    if spread is None or small.aval.size in (1, y.aval.size):
+        return _quotient(ctx, x, y)
     params = spread[0].params
 
     def many(of: Operand) -> Operand:
@@ -206,19 +206,23 @@ def _is_quick_by(divisor: Operand) -> bool:
     return bool(((np.frexp(size)[0] == 0.5) & (size < _HUGE[divisor.aval.dtype])).all())
 
 
-def _divided_by_one(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
-    """By a number in all places: 49 / 49 is 1, and the product with the reciprocal less, which `floor` makes 0.
+def _where_nan(ctx: LowerContext, of: Operand, x: Operand) -> Operand:
+    """`of` where that is NaN, else x."""
+    direction = "comparison_direction = #stablehlo<comparison_direction NE>"
+    nan = ctx.op("stablehlo.compare", of, of, out=of.aval.with_dtype(dt.bool_), attrs=direction)
+    return ctx.op("stablehlo.select", nan, of, x, out=x.aval)
 
-    XLA takes the reciprocal unless the divisor depends on x: NaN divides NaN.
-    """
-    nan = ctx.op(
-        "stablehlo.compare",
-        x,
-        x,
-        out=x.aval.with_dtype(dt.bool_),
-        attrs="comparison_direction = #stablehlo<comparison_direction NE>",
-    )
-    return _divided(ctx, x, ctx.op("stablehlo.select", nan, x, y, out=y.aval))
+
+def _divided_by_known(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
+    """By a divisor that depends on x, though not where that matters, or XLA takes its reciprocal."""
+    return _divided(ctx, x, _where_nan(ctx, x, y))
+
+
+def _quotient(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
+    """The quotient, and NaN by NaN, as it is anyway. Without the choice XLA takes x / y / z for x / (y z) and
+    x / (y / z) for x z / y, where products overflow, and of many by one number the product with the reciprocal: 49 / 49
+    is less than 1 then, of which `floor` makes 0. It takes none of a divisor that is used twice."""
+    return _where_nan(ctx, y, _divided(ctx, x, y))
 
 
 _divided = elementwise_lower("stablehlo.divide", same_dtype)

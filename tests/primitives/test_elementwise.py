@@ -427,6 +427,26 @@ def test_many_divided_by_one_are_the_quotients(divisor, known, dtype):
     assert compiled(graph_of(lambda x: p.div(x, p.full((), 49, dtype)), [ones]), [ones])[0] == 1
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("spread", [False, True])
+def test_quotients_of_quotients_do_not_overflow(spread, dtype):
+    """XLA takes x / y / z for x / (y z), x / (y / z) for x z / y."""
+    big = np.sqrt(np.finfo(dtype).max) * dtype(100)
+    x = np.array([big, 1, big, 3, np.inf, np.nan], dtype)
+    y = big if spread else np.array([big, big, 1, big, 2, 1], dtype)
+    z = big if spread else np.array([big, 1 / big, big, 5, np.inf, np.nan], dtype)
+
+    def quotients(x, y, z):
+        if spread:
+            y, z = (p.broadcast_in_dim(v, shape=x.aval.shape, dims=()) for v in (y, z))
+        ratio = p.div(x, y)
+        return p.div(ratio, z), p.div(x, p.div(y, z)), p.div(ratio, p.div(z, x))
+
+    expected = x / y / z, x / (y / z), x / y / (z / x)
+    for found, wanted in zip(compiled(graph_of(quotients, [x, y, z]), [x, y, z]), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=np.finfo(dtype).tiny)
+
+
 @pytest.mark.parametrize("size", [p.abs, p.exp, lambda x: p.mul(x, x)], ids=["abs", "exp", "square"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
 def test_not_a_number_is_not_at_least_zero(size, dtype):
