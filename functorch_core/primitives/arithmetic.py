@@ -548,11 +548,12 @@ def _pow_lower(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
         return ctx.call(_pow_of_complex, x, y)[0]
     if x.aval.dtype in dt.FLOAT8:  # the selection, too: after it XLA spoils some results
         return ctx.call(by_float32, x, y, of=pow)[0]
-    power = elementwise_lower("stablehlo.power", same_dtype)(ctx, x, y)
-    return ctx.call(_pow_but_of_one, x, power)[0]
+    (base,) = ctx.call(_but_of_one, x, x)  # a choice, for XLA takes exp(x)**y for exp(x y): 1 is inf**0, not exp(NaN)
+    power = elementwise_lower("stablehlo.power", same_dtype)(ctx, base, y)
+    return ctx.call(_but_of_one, x, power)[0]
 
 
-def _pow_but_of_one(x: Value, power: Value) -> Value:
+def _but_of_one(x: Value, power: Value) -> Value:
     """1**y is 1; said so, for XLA takes log(x**y) for y log |x|, a number where x**y is negative or none."""
     one = full(x.shape, 1, x.dtype)
     return select(eq(x, one), one, power)

@@ -447,6 +447,14 @@ def test_quotients_of_quotients_do_not_overflow(spread, dtype):
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=np.finfo(dtype).tiny)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_powers_of_exponentials_that_overflow(dtype):
+    """XLA takes exp(x)**y for exp(x y)."""
+    x, y = np.array([np.inf, -np.inf, np.nan, 1e4, 2], dtype), np.array([0, 0, 0, 0.01, 3], dtype)
+    (found,) = compiled(graph_of(lambda x, y: p.pow(p.exp(x), y), [x, y]), [x, y])
+    np.testing.assert_allclose(found, np.exp(x) ** y, rtol=1e-5)
+
+
 @pytest.mark.parametrize("size", [p.abs, p.exp, lambda x: p.mul(x, x)], ids=["abs", "exp", "square"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
 def test_not_a_number_is_not_at_least_zero(size, dtype):
