@@ -268,6 +268,31 @@ def test_assignment_is_differentiable():
         assert w.grad.tolist() == [2.0, 0.0, 2.0] * 2 and v.grad.tolist() == [10.0, 10.0]
 
 
+WRITES_TO_ONE_PLACE = {
+    "tensor": lambda x, i, y: x.__setitem__(i, y),
+    "list": lambda x, i, y: x.__setitem__(i.tolist(), y),
+    "columns": lambda x, i, y: x.__setitem__((slice(None), i), y),
+    "both": lambda x, i, y: x.__setitem__((i, i), y[0]),
+    "number": lambda x, i, y: x.__setitem__(i, y[0, 0]),
+    "index_put_": lambda x, i, y: x.index_put_((i,), y),
+    "added": lambda x, i, y: x.index_put_((i,), y, accumulate=True),
+}
+
+
+@pytest.mark.parametrize("write", WRITES_TO_ONE_PLACE.values(), ids=WRITES_TO_ONE_PLACE)
+@pytest.mark.parametrize("tier", ["reference", "fused"])
+def test_of_values_written_to_one_place_each_has_its_gradient(write, tier):
+    def gradients(torch):
+        x, y = (torch.tensor([[1.0, 2.0], [3.0, 5.0]]).mul(k).requires_grad_() for k in (1, 3))
+        written = x * 1
+        write(written, torch.tensor([1, 1]), y)
+        (written * torch.tensor([[1.0, 10.0], [100.0, 1000.0]])).sum().backward()
+        return [written.tolist(), x.grad.tolist(), y.grad.tolist()]
+
+    with engine.forced_tier(tier):
+        assert gradients(torch) == gradients(reference)
+
+
 def test_a_changing_index_compiles_nothing():
     x = torch.arange(64.0).reshape(8, 8)
 

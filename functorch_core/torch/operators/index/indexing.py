@@ -17,6 +17,7 @@ from ....engine.recorder import computes_at_once
 from ....engine.signatures import bounded
 from ....kernels.indexing import gathered, scattered
 from ....kernels.values import expanded
+from ....transforms.linear_map import linear_map
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import PLAIN, composite, torch_op
 from ...dispatch.slots import Number, Tensors, python_number
@@ -421,13 +422,24 @@ def _rows(input: Tensor, indices: Tensor):
 
 @torch_op(autocast={"cuda": "widest"}, layout=preserved, devices="any")
 def _index_put(input: Tensor, values: Tensor, indices: Tensors, dims, accumulate):
-    """The input with values set, or added, at integer index tensors along some dimensions."""
+    """The input with values set, or added, at integer index tensors along some dimensions. Of several values set at one
+    place each has that place's derivative, though one of them is there."""
     indices = _in_front(input, indices, dims)
     shape = _result_shape(input.aval, dims, indices[0].aval.shape)
     if 0 in shape or 0 in input.aval.shape:
         return besides(input, values)
-    combine = "add" if accumulate else "set"
-    return scattered(input, indices, expanded(values, shape), dims, _place(dims), combine=combine)
+    values, place = expanded(values, shape), _place(dims)
+
+    def written(x, values, *indices):
+        return scattered(x, indices, values, dims, place, combine="add" if accumulate else "set")
+
+    def backward(ct, *indices):
+        read = gathered(ct, indices, dims, place, "clip")
+        return written(ct, p.zeros(read.aval), *indices), read
+
+    if accumulate or input.aval.dtype not in dt.INEXACT:
+        return written(input, values, *indices)
+    return linear_map(written, backward, [input, values], indices)
 
 
 # ---- reading -------------------------------------------------------------------------------------
