@@ -217,11 +217,15 @@ def log_ndtr(x):
 
 def times_log(log, shifted, domain: float):
     """x log(y), where 0 log(y) is 0 unless y is NaN; log's derivative is 1 / shifted(y), and it is
-    finite above `domain`: below, the derivative by x = 0 is 0."""
+    finite above `domain`: below, the derivative by x = 0 is 0, and 0 times any, as where a mask leaves it out."""
+
+    def product(t, y):
+        return p.select(p.and_(p.eq(t, 0), p.eq(y, y)), p.zeros(t.aval), p.mul(t, log(y)))
 
     def by_x(t, x, y, out):
         outside = p.and_(p.eq(x, 0), p.le(y, domain))
-        return where(outside, 0, scaled(t, log(y)))
+        slope = linear_map(product, lambda ct, y: [product(ct, y)], [t], [y], both=True)
+        return where(outside, 0, slope)
 
     @derived(by_x, lambda t, x, y, out: p.div(p.mul(t, x), shifted(y)))
     def apply(x, y):
