@@ -21,7 +21,8 @@ def note_of(units: Sequence[Unit], live: tuple[int, ...], price: float) -> str |
     """What a recording's note is called; None if it is too small for one."""
     if price < LARGE:
         return None
-    return hashlib.sha256("\n".join([*[unit.outline for unit in units], str(live)]).encode()).hexdigest()
+    texts = [*[unit.outline for unit in units], str(live), *cache.surroundings()]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def has_program(note: str | None) -> bool:

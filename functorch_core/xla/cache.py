@@ -80,9 +80,7 @@ def program_key(text: str, *, options: Mapping[str, object], callbacks: int, dev
         repr(sorted((name, repr(value)) for name, value in options.items())),
         f"{callbacks} callbacks",
         f"{device.platform} {device.id} {device.kind} {device._client.platform_version}",
-        jaxlib_version,
-        os.environ.get("XLA_FLAGS", ""),
-        cpu_description(),
+        *surroundings(),
     )
     digest = hashlib.sha256()
     for part in parts:
@@ -90,6 +88,11 @@ def program_key(text: str, *, options: Mapping[str, object], callbacks: int, dev
         digest.update(b"%d:" % len(encoded))
         digest.update(encoded)
     return digest.hexdigest()
+
+
+def surroundings() -> tuple[str, str, str]:
+    """What programs depend on that no program says: the compiler, its flags, the CPU."""
+    return jaxlib_version, os.environ.get("XLA_FLAGS", ""), cpu_description()
 
 
 @lru_cache(maxsize=1)
