@@ -1,9 +1,9 @@
 """Large recordings whose programs an earlier process left on the disk: those have only to be read.
 
 The first steps of a script are computed op by op until compiling pays. What is on the disk already costs a seventh of
-compiling it, and is taken at the second sighting. To know so without lowering the recording (0.3 s for a U-Net's step),
+compiling it, and is taken at the first sighting. To know so without lowering the recording (0.3 s for a U-Net's step),
 an empty entry of the disk cache bears a digest of the ops. It is a hint: which program is run the program's own key
-says; a note too many costs an early compilation.
+says; a note too many costs a compilation at once.
 """
 
 from __future__ import annotations

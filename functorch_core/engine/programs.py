@@ -92,12 +92,13 @@ class Plan:
         lines: list[Any],
         family: Family,
         read: bool,
+        price: float,
         note: str | None,
     ) -> None:
         self.sightings, self.start, self.threshold, self.ops = 0, start, threshold, len(units)
         self.read = read  # whether its result was waited for, when it was first seen
         self.note = note  # by which the next process knows that its program is on the disk
-        self.family, self.first, self.price = family, (start, threshold), price_of(units)
+        self.family, self.first, self.price = family, (start, threshold), price
         self.compiled_at = 0, 0  # the sightings of itself and of its family
         counts = collections.Counter(units).items()
         self.work = sum([n * u.cost.fused for u, n in counts])  # microseconds that its program takes, estimated
@@ -323,14 +324,15 @@ def _new_plan(
     units = [unit for unit, _ in recording.calls()]
     family = family_of(key[0], key[1])
     start, threshold = _when(units, recording, key[1], read)
-    note = on_disk.note_of(units, key[1], price_of(units)) if start < math.inf else None
+    price = price_of(units)
+    note = on_disk.note_of(units, key[1], price) if start < math.inf else None
     if threshold > 1.0 and on_disk.has_program(note):
         start, threshold = 1.0, 1.0
     if start > 2.0:
         start, threshold = _after(start, threshold, min(family.patience(), 1.0))
     elif threshold > 1.0 and _makes_its_own(recording, key[1]):
         start, threshold = max(2.0, start), max(3.0, threshold)
-    plan = Plan(start, threshold, units, _ends(recording), family, read, note)
+    plan = Plan(start, threshold, units, _ends(recording), family, read, price, note)
     family.plans.add(plan)
     count("plans")
     with _lock:
