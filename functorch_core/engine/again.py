@@ -20,7 +20,7 @@ from ..xla.device import Device
 from .modes import settings
 from .recorder import Recording
 from .stats import counters
-from .value import SMALL, Value, arrays_of
+from .value import ALONE, SMALL, Value, arrays_of, references
 
 FEW = 64  # results
 ASK = 15  # at each 16th sighting the plans are asked, which keep those that were used last
@@ -29,13 +29,6 @@ Short = tuple[tuple[Any, ...], tuple[int, ...], int]
 # By signature, live results and number of inputs: the plan, the device, NumPy's function of the arrays and how many ops
 # it computes, or what runs the plan's program, run(plan, recording, live, read), and 0.
 _known: dict[Short, tuple[Any, Device, Function, int]] = {}
-
-
-def _references(values: list[Value]) -> list[int]:
-    return list(map(sys.getrefcount, values))
-
-
-ALONE = _references([Value()])[0]  # the count of an object that only its list refers to
 
 
 def _of_variable() -> int:
@@ -50,7 +43,7 @@ def live_results(values: list[Value]) -> tuple[int, ...]:
     """The slots of the results that somebody besides the recording still refers to."""
     if len(values) == 1:  # 0.2 us less
         return (0,) if sys.getrefcount(values[0]) > ALONE else ()
-    return tuple([i for i, n in enumerate(_references(values)) if n > ALONE])
+    return tuple([i for i, n in enumerate(references(values)) if n > ALONE])
 
 
 def small_arrays(inputs: list[Value]) -> list[Any] | None:
@@ -69,7 +62,7 @@ def small_arrays(inputs: list[Value]) -> list[Any] | None:
 def data_at_hand(inputs: list[Value]) -> list[Any] | None:
     """The data of inputs that are computed, arrays or buffers of the default device, and that somebody else refers to,
     so that they are not overwritten; None of others."""
-    counts = _references(inputs)
+    counts = references(inputs)
     device, found = xla.default_device(), []
     for value, n in zip(inputs, counts):
         data = value.data if value.recording is None else None

@@ -35,7 +35,7 @@ from .families import Family, family_of
 from .history import place_of, sequences
 from .modes import log, settings
 from .op_by_op import Schedule, run_on_host, run_schedule, run_units, schedule_of, spared
-from .recorder import SCALAR, Recording, hooks
+from .recorder import HELD, SCALAR, Recording, hooks
 from .stats import count
 from .units import SCALAR_AVALS, Unit
 from .value import SMALL, Poison, Value, concrete, has_data, placed
@@ -274,6 +274,8 @@ def _run_fused(program: AnyProgram, recording: Recording, live: tuple[int, ...],
         if soon and found[0]:
             xla.await_awake(found[0][-1])
         _bound_queue(found[0])
+        if recording.held >= HELD:
+            xla.wait_for_the_one_before()
     except BaseException:
         if found:  # Ctrl-C: the inputs may be overwritten by now, so that the results are kept
             _store(recording, live, program.results(found[0], buffers))

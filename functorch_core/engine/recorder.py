@@ -29,7 +29,21 @@ from ..xla.errors import ExecutionError
 from .modes import settings, tier_changes
 from .stats import count
 from .units import SCALAR_AVALS, Unit, unit_of_primitive
-from .value import InMemory, NoData, OnDevice, OnMesh, Sharded, Unverified, Value, absent, copied_to, from_numpy, now
+from .value import (
+    ALONE,
+    InMemory,
+    NoData,
+    OnDevice,
+    OnMesh,
+    Sharded,
+    Unverified,
+    Value,
+    absent,
+    copied_to,
+    from_numpy,
+    now,
+    references,
+)
 
 if TYPE_CHECKING:
     from .deferred import Chain, Recorded
@@ -40,6 +54,9 @@ MAX_IN_PASS = 4 * MAX_OPS  # in a backward pass
 # together, as each program costs 30 us; of larger ones many would only be dearer to compile.
 BODY_RESULTS, BODY_ELEMENTS = 64, 1 << 18
 LOOK, LOOKS = 256, 8  # results after which a recording is searched for such a loop; how often, in vain
+# Bytes that computing a recording would give free, of inputs of more elements: with as many it is cut. What nobody
+# reads may need them, as views of large tensors that are dropped.
+HELD, LARGE = 64 << 20, 1 << 14
 SCALAR = -1 << 40  # marks a Python float operand in a signature; SCALAR - 1 an int
 _getframe = sys._getframe
 
@@ -112,6 +129,9 @@ class Recording:
         "limit",
         "done",
         "frozen",
+        "held",
+        "enough",
+        "heavy",
     )
 
     def __init__(self, limit: int, device: Device | None = None) -> None:
@@ -134,6 +154,8 @@ class Recording:
         self.lock = RLock()
         self.limit, self.done = limit, False
         self.frozen: Recording | None = None  # its contents, flushed by another thread
+        # Bytes of large inputs; with how many they are looked at; whether too many are its own.
+        self.held, self.enough, self.heavy = 0, HELD, False
 
     def input(self, value: Value) -> int:
         """The signature's integer for a value from outside."""
@@ -148,7 +170,21 @@ class Recording:
                 raise OnDevice
             self.inputs.append(value)
             slot = self.input_slots[value] = -len(self.inputs)
+            if value.aval.size > LARGE:
+                self._weigh(value)
         return slot
+
+    def _weigh(self, value: Value) -> None:
+        """Of a large input: the recording ends with this call if it is all that keeps HELD bytes more in memory than
+        its results will take, as those of an optimizer's step do that its parameters had."""
+        self.held += value.aval.nbytes
+        if self.held >= self.enough:
+            own = [v.aval.nbytes for v, n in zip(self.inputs, references(self.inputs)) if n == ALONE + 1]  # a key, too
+            wanted = [v.aval.nbytes for v, n in zip(self.values, references(self.values)) if n > ALONE]
+            free = sum(own) - sum(wanted)
+            self.enough = self.held + max(HELD - free, HELD // 4)
+            if free >= HELD:
+                self.heavy, self.limit = True, 0
 
     def enter(self, into: Recording, value: Value) -> None:
         """A result of this recording is to be an operand of another thread's, or of one for another device."""
@@ -234,6 +270,8 @@ class Recording:
             self.floats, self.ints = [], []
         if self.walked:
             self.makers, self.walked = [], 0
+        if self.held:
+            self.held, self.enough, self.heavy = 0, HELD, False
         if self.done and _state.recording is None and _state.at_once is None and _state.device is self.device:
             self.done, self.limit, _state.recording = False, _state.limit, self
 
@@ -538,7 +576,7 @@ def _cut(recording: Recording) -> None:
         recording.flush("immediate mode")
         return
     with recording.lock:
-        if not recording.done and _is_at_its_end(recording):
+        if not recording.done and (recording.heavy or _is_at_its_end(recording)):
             count("cut_recordings")
             recording.flush("the recording is long")
 

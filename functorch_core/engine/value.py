@@ -7,6 +7,7 @@ and a recorded value is computed then.
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Collection
@@ -61,6 +62,14 @@ class Value(HasAval):
 
     def __reduce__(self) -> Any:
         return from_numpy, (np.array(to_numpy(self)),)
+
+
+def references(values: list[Value]) -> list[int]:
+    """How many refer to each."""
+    return list(map(sys.getrefcount, values))
+
+
+ALONE = references([Value()])[0]  # the count of an object that only its list refers to
 
 
 def computed(a: Aval, data: Any) -> Value:

@@ -40,7 +40,7 @@ from .device import (
 )
 from .dtypes import constant, element_type, mlir_type
 from .errors import CompileError, CudaUnavailable, ExecutionError, fail
-from .executable import Executable, compile, compile_stats
+from .executable import Executable, compile, compile_stats, wait_for_the_one_before
 from .lapack import custom_call_text, flag, lapack_call, lapack_target
 from .memory import trim_memory
 from .mesh import (

@@ -217,6 +217,12 @@ def _wait_for(tokens: list[Any]) -> None:
 atexit.register(_wait_for_programs)
 
 
+def wait_for_the_one_before() -> None:
+    """Until at most the program that was started last runs: what those before it read is not kept then."""
+    if len(_running) > 1:
+        _wait_for([_running[-2]])
+
+
 # ---- programs that need much memory ----------------------------------------------------------------
 
 # Bytes of temporary memory from which on a program does not wait in XLA's queue. The next in the queue starts when the
