@@ -19,10 +19,10 @@ import numpy as np
 
 from ..xla import onednn, onednn_forward
 from . import dtypes as dt
-from . import workers
 from .aval import Aval
 from .emulated import by_wider
 from .graph import Graph, Node, computed_by, has_effect, inlined, subgraphs
+from .many import DIVIDED, in_pieces
 from .primitive import Way, registry
 from .types import Function, Ints
 
@@ -32,7 +32,6 @@ MANY = 16  # operands and results of one step, which a loop takes, too: each num
 LET_GO = 1 << 16  # bytes; larger arrays are given up at their last use, smaller ones when all steps are done
 OVERWRITTEN = 1 << 12  # elements; a step that writes over an operand of more takes 0.7 of the time
 EXTREMES = (np.maximum, np.minimum)  # take no memory for their result by its place
-DIVIDED, PIECE = 1 << 21, 1 << 19  # elements: what several threads compute, and how many at once
 
 LARGE, STRIP, ON_ALL_CORES = 1 << 16, 16, 1 << 17  # elements
 # What NumPy repeats along the last dimension as. us for 512 x 512 as they are and so: bfloat16 74, 5; complex64 78, 48.
@@ -365,30 +364,6 @@ def _let_go(steps: list[Step], outputs: set[int]) -> None:
         for place, aval in zip(step.outs, step.avals):
             if aval.nbytes >= LET_GO and place not in outputs:
                 last[place].frees += (place,)
-
-
-def in_pieces(function: Function, n: int, aval: Aval, *arrays: np.ndarray) -> np.ndarray:
-    """function of n arrays, element by element, of many by several threads; a further array is the result's memory. Two
-    cores, ms: exp of 4 million numbers 1.41 by one thread, 0.80 like this, a sum 0.78 and 0.45."""
-    whole = [x.ndim > 0 for x in arrays[:n]]
-    if aval.size < DIVIDED or any(
-        [w and (x.shape != aval.shape or not x.flags.c_contiguous) for w, x in zip(whole, arrays)]
-    ):
-        return function(*arrays[:n])
-    out = arrays[n] if len(arrays) > n else np.empty(aval.shape, aval.dtype)
-    flat, parts = out.reshape(-1), [x.reshape(-1) if w else x for w, x in zip(whole, arrays)]
-    writes = function.__class__ is np.ufunc
-
-    def piece(i: int) -> None:
-        of = slice(i * PIECE, (i + 1) * PIECE)
-        taken = [x[of] if w else x for w, x in zip(whole, parts)]
-        if writes:
-            function(*taken, out=flat[of])
-        else:
-            flat[of] = function(*taken)
-
-    workers.compute(piece, -(-aval.size // PIECE))
-    return out
 
 
 def thin_slots(graph: Graph) -> set[int]:

@@ -15,8 +15,9 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval
+from ..core.many import in_pieces
 from ..core.primitive import Way
-from ..core.reference import contiguous, in_pieces
+from ..core.reference import contiguous
 from ..core.types import Function, Ints
 from ..primitives.host_few import has_all
 from ..primitives.host_library import elementwise
