@@ -22,7 +22,7 @@ from . import dtypes as dt
 from .aval import Aval
 from .emulated import by_wider
 from .graph import Graph, Node, computed_by, has_effect, inlined, subgraphs
-from .many import DIVIDED, in_pieces
+from .many import divided
 from .primitive import Way, registry
 from .types import Function, Ints
 
@@ -288,7 +288,7 @@ class _Builder:
         self.fresh: dict[int, Aval] = {}  # places of results that share no memory with others
         self.shared: set[int] = set()  # places whose memory others may share
         self.arithmetic: list[Step] = []  # ufuncs of one floating dtype
-        self.many: list[Step] = []  # that make each of many numbers of the same one of each operand
+        self.elementwise: list[Step] = []  # that make each number of the same one of each operand
         thin = thin_slots(graph)
         with np.errstate(all="ignore"):
             for node in graph.nodes:
@@ -330,8 +330,8 @@ class _Builder:
             makes_floats = is_arithmetic and outs[0].dtype.kind == "f"
             if makes_floats and all([avals[s].dtype == outs[0].dtype for s in node.inputs]):
                 self.arithmetic.append(step)
-            if node.primitive.traits.elementwise and not node.primitive.multiple and outs[0].size >= DIVIDED:
-                self.many.append(step)
+            if node.primitive.traits.elementwise and not node.primitive.multiple:
+                self.elementwise.append(step)
 
     def _write_over(self, outputs: set[int]) -> None:
         """Have arithmetic write to an operand of the same aval that nothing needs after it."""
@@ -344,9 +344,9 @@ class _Builder:
 
     def _divide(self) -> None:
         """Have several threads make many numbers."""
-        for step in self.many:
+        for step in self.elementwise:
             n = len(step.args) - (step.run.__class__ is np.ufunc and len(step.args) > step.run.nin)
-            step.run = functools.partial(in_pieces, step.run, n, step.avals[0])
+            step.run = divided(step.run, n, step.avals[0])
 
     def _foldable(self, node: Node, outs: list[Aval]) -> bool:
         for s in node.inputs:

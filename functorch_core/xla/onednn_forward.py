@@ -19,7 +19,7 @@ from .onednn import Calls, Ints, ints, is_available, made_by, strides_of
 
 _TRAINING, _BACK, _BACK_BY_DATA = 64, 128, 160
 SUM, PRODUCT = 0x2FFF4, 0x2FFF5  # of rows
-ADD, MULTIPLY, MAXIMUM, SUBTRACT = 0x1FFF0, 0x1FFF1, 0x1FFF2, 0x1FFF5  # of two numbers
+ADD, MULTIPLY, MAXIMUM, DIVIDE, SUBTRACT = 0x1FFF0, 0x1FFF1, 0x1FFF2, 0x1FFF4, 0x1FFF5  # of two numbers
 LINEAR, CLIP = 0x26, 0x2E  # of one: alpha x + beta, x in [alpha, beta]
 _SCALED, _SHIFTED = 2, 4
 _SRC, _SRC_1, _DST, _MEAN, _VARIANCE, _SCALE, _SHIFT, _POST = 1, 2, 17, 49, 50, 51, 52, 32768
@@ -102,7 +102,16 @@ class Elementwise(NamedTuple):
     then: tuple[int | tuple[int, float, float], ...]
 
 
-Described: TypeAlias = Rows | RowsBack | Groups | Channelwise | Reduced | Joined | Copied | Elementwise
+class Combined(NamedTuple):
+    """x of a shape with y of `other`, which is 1 where its numbers are for all: x, y -> out, which may be the memory of
+    x, and that of y if the shapes are equal."""
+
+    kind: int
+    shape: Ints
+    other: Ints
+
+
+Described: TypeAlias = Rows | RowsBack | Groups | Channelwise | Reduced | Joined | Copied | Elementwise | Combined
 
 
 @functools.lru_cache(maxsize=512, typed=True)  # tuples of other classes are equal
@@ -129,6 +138,8 @@ class _Forward(Calls):
             return self._channelwise(what)
         if isinstance(what, Elementwise):
             return self._elementwise(what)
+        if isinstance(what, Combined):
+            return self._combined(what)
         if isinstance(what, Copied):
             return self._copied(what)
         return self._reduced(what) if isinstance(what, Reduced) else self._joined(what)
@@ -250,6 +261,14 @@ class _Forward(Calls):
         places = [(_SRC, memories[0]), (_SRC_1, self.memory(one, ctypes.addressof(number))), (_DST, memories[1])]
         again = [(_POST * (i + 1) | _SRC_1, memories[0]) for i, kind in enumerate(what.then) if isinstance(kind, int)]
         self.append(desc, places + again)
+        return Job(self.calls, arrays, self.made)
+
+    def _combined(self, what: Combined) -> Job:
+        x, y = self._array(*what.shape), self._array(*what.other)
+        memories = [self.memory(md) for md in (x, y, x)]
+        arrays = self.placed_later(memories)
+        desc = self._new("binary", what.kind, x, y, x, self.library.attributes)
+        self.append(desc, list(zip((_SRC, _SRC_1, _DST), memories)))
         return Job(self.calls, arrays, self.made)
 
     def _then(self, kinds: Sequence[int | tuple[int, float, float]], operand: _P) -> _P:

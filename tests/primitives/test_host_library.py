@@ -11,10 +11,21 @@ import pytest
 
 import functorch_core as fc
 from functorch_core import torch
+from functorch_core.core import many
 from functorch_core.core.aval import aval
 from functorch_core.core.reference import contiguous, reference_of
 from functorch_core.core.trace import trace_closed
-from functorch_core.primitives import concatenate, reduce_prod, reduce_sum
+from functorch_core.primitives import (
+    add,
+    broadcast_in_dim,
+    concatenate,
+    div,
+    mul,
+    reduce_prod,
+    reduce_sum,
+    reshape,
+    sub,
+)
 from functorch_core.primitives import host_library as library
 from functorch_core.xla import blas, onednn, onednn_matmul
 
@@ -242,3 +253,127 @@ def test_one_thread_stays_one():
         assert blas.matmul_for(600, 192, 64)(x, y).shape == (600, 192) and not blas.has_several_threads()
     finally:
         blas.set_threads(before)
+
+
+# ---- two arrays, or an array and a number --------------------------------------------------------
+
+
+@pytest.fixture
+def combined_by_library(monkeypatch):
+    """What the library combined."""
+    calls, real = [], many.onednn_forward.job_of
+    monkeypatch.setattr(
+        many.onednn_forward, "job_of", lambda what: calls.append(what) or real(what)
+    )  # of this module only
+    return calls
+
+
+COMBINED = pytest.mark.parametrize(
+    "function, ufunc", [(add, np.add), (sub, np.subtract), (mul, np.multiply), (div, np.divide)]
+)
+
+
+def special(n):
+    x = numbers(n)
+    x[:16] = [
+        np.nan,
+        np.inf,
+        -np.inf,
+        0.0,
+        -0.0,
+        1e-45,
+        -1e-45,
+        3e38,
+        -3e38,
+        1.0,
+        np.nan,
+        np.inf,
+        0.0,
+        -0.0,
+        1e-38,
+        2.0,
+    ]
+    return x
+
+
+@COMBINED
+@pytest.mark.parametrize("size", [many.COMBINED, many.COMBINED + 13, many.DIVIDED + 1])
+def test_two_arrays(combined_by_library, function, ufunc, size):
+    """Bit by bit what NumPy gives, special values included."""
+    x = special(size)
+    for y in (x[::-1].copy(), np.roll(x, 5)):
+        found = computed(function, x, y)
+        with np.errstate(all="ignore"):
+            wanted = ufunc(x, y)
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted) | np.isnan(wanted) & np.signbit(found))
+    assert combined_by_library
+
+
+@COMBINED
+@pytest.mark.parametrize("number", [2.5, -0.0, np.inf, np.nan, 1e-45, 3.0])
+def test_an_array_and_a_number(combined_by_library, function, ufunc, number):
+    x, number = special(many.COMBINED + 5), np.float32(number)
+    one = lambda a: broadcast_in_dim(a, shape=x.shape, dims=())  # noqa: E731
+    with np.errstate(all="ignore"):
+        for found, wanted in (
+            (computed(lambda x, y: function(x, one(y)), x, number), ufunc(x, number)),
+            (computed(lambda x, y: function(one(y), x), x, number), ufunc(number, x)),
+        ):
+            np.testing.assert_array_equal(found, wanted)
+    assert [what for what in combined_by_library if what.other == (1,)]
+
+
+@COMBINED
+def test_a_result_in_the_memory_of_an_operand(combined_by_library, function, ufunc):
+    """A step of several writes over what nothing needs after it, be it the first operand or the second."""
+    x, y = special(many.COMBINED), numbers(many.COMBINED)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(computed(lambda x, y: function(add(x, y), y), x, y), ufunc(x + y, y))
+        np.testing.assert_array_equal(computed(lambda x, y: function(x, mul(x, y)), x, y), ufunc(x, x * y))
+        np.testing.assert_array_equal(computed(lambda x, y: function(add(x, y), add(x, y)), x, y), ufunc(x + y, x + y))
+    assert len(combined_by_library) > 3
+
+
+@COMBINED
+@pytest.mark.parametrize(
+    "shape, other",
+    [
+        ((512, 1024), (1024,)),
+        ((512, 1024), (512, 1)),
+        ((4, 128, 1024), (4, 128, 1)),
+        ((4, 128, 1024), (1, 1024)),
+        ((4, 128, 1024), (128, 1024)),
+        ((16, 64, 32, 32), (64, 1, 1)),
+        ((1, 600, 1, 600), (600, 1, 1)),
+        ((800, 801), (1, 1)),
+        ((524288, 1), (1,)),
+    ],
+)
+def test_rows_columns_and_channels(combined_by_library, function, ufunc, shape, other):
+    x = special(math.prod(shape)).reshape(shape)
+    y = special(max(math.prod(other), 16))[: math.prod(other)].reshape(other)
+    dims = tuple(range(len(shape) - len(other), len(shape)))
+    full = lambda a: broadcast_in_dim(reshape(a, shape=shown), shape=shape, dims=shown_dims)  # noqa: E731
+    shown_dims = tuple([d for d, n in zip(dims, other) if n == shape[d]])
+    shown = tuple([shape[d] for d in shown_dims])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(computed(lambda x, y: function(x, full(y)), x, y), ufunc(x, y))
+        np.testing.assert_array_equal(computed(lambda x, y: function(full(y), x), x, y), ufunc(y, x))
+        np.testing.assert_array_equal(computed(lambda x, y: function(mul(x, x), full(y)), x, y), ufunc(x * x, y))
+    assert combined_by_library
+
+
+def test_arrays_that_are_not_the_librarys(combined_by_library):
+    """Of another dtype, with gaps, turned, every second dimension for all, or few."""
+    rows = 1024
+    x, cube, part = numbers(rows, rows), numbers(64, 64, 64, 3), numbers(64, 1, 64, 1)
+    wide = x.astype(np.float64)
+    np.testing.assert_array_equal(computed(add, wide, wide), wide + wide)
+    np.testing.assert_array_equal(computed(add, x.T, x), x.T + x)
+    gaps = numbers(rows, 2 * rows)[:, ::2]
+    np.testing.assert_array_equal(computed(mul, gaps, x), gaps * x)
+    spread = computed(lambda x, c: mul(x, broadcast_in_dim(c, shape=x.shape, dims=(0, 1, 2, 3))), cube, part)
+    np.testing.assert_array_equal(spread, cube * part)
+    np.testing.assert_array_equal(computed(add, x[:256], x[256:512]), x[:256] + x[256:512])
+    assert not combined_by_library
