@@ -22,6 +22,7 @@ from .types import Function, Ints
 
 DIVIDED, PIECE = 1 << 21, 1 << 19  # elements: what several threads compute, and how many at once
 COMBINED, SPREAD = 1 << 19, 1 << 18  # elements: what oneDNN combines with as many or one, with rows or columns
+SAVED = 6e-5  # microseconds an element
 BY_LIBRARY: dict[Any, int] = {
     np.add: onednn_forward.ADD,
     np.subtract: onednn_forward.SUBTRACT,
@@ -56,7 +57,7 @@ def combined(function: np.ufunc, aval: Aval, *arrays: np.ndarray) -> np.ndarray:
 
 def _job(kind: int, shape: Ints, other: Ints) -> onednn_forward.Job | None:
     forms = _forms(shape, other)
-    if forms is None or not onednn.is_worth_loading():
+    if forms is None or not onednn.is_worth_loading(saved=SAVED * math.prod(shape)):
         return None
     return onednn_forward.job_of(onednn_forward.Combined(kind, *forms))
 

@@ -122,18 +122,18 @@ def is_installed() -> bool:
     return os.environ.get("FUNCTORCH_ONEDNN") != "0" and is_possible() and _path() is not None
 
 
-# To load the library takes a process 25 ms and 11 MiB: where a call of it saves 30 to 60 us, as much was lost after so
-# many that were not made.
-CALLS_BEFORE = 400
-_calls_without = 0
+# Microseconds: to load the library takes a process 25 ms and 11 MiB. Where a call of it saves time, as much was lost
+# after so many that were not made.
+LOADING = 20_000.0
+_lost = 0.0
 
 
-def is_worth_loading() -> bool:
-    """Whether a call that saves some 50 us is to be the library's: it is loaded, or has been asked for often enough."""
-    global _calls_without
+def is_worth_loading(saved: float = 50.0) -> bool:
+    """Whether a call that saves so many microseconds is to be the library's: it is loaded, or enough has been lost."""
+    global _lost
     if _library.cache_info().currsize == 0:
-        _calls_without += 1
-        if _calls_without < CALLS_BEFORE:
+        _lost += saved
+        if _lost < LOADING:
             return False
     return is_available()
 

@@ -202,12 +202,22 @@ def test_small_arrays_and_other_dtypes_are_left_to_numpy(used):
 
 def test_the_library_is_loaded_when_it_was_asked_for_often(monkeypatch):
     monkeypatch.setattr(onednn, "_library", functools.lru_cache(maxsize=1)(onednn._library.__wrapped__))
-    monkeypatch.setattr(onednn, "_calls_without", 0)
+    monkeypatch.setattr(onednn, "_lost", 0.0)
     x, given = numbers(1024, 1024), []
     run = library.sums_of_rows(1024, 1024, (1024,), lambda array: given.append(1) or array.sum(1))
-    for _ in range(onednn.CALLS_BEFORE + 5):
+    for _ in range(405):
         run(x)
-    assert len(given) == onednn.CALLS_BEFORE - 1
+    assert len(given) == onednn.LOADING / 50 - 1
+
+
+def test_the_more_a_call_saves_the_sooner_the_library_is_loaded(monkeypatch):
+    monkeypatch.setattr(onednn, "_library", functools.lru_cache(maxsize=1)(onednn._library.__wrapped__))
+    monkeypatch.setattr(onednn, "_lost", 0.0)
+    x, before = numbers(1 << 20), 0
+    while onednn._library.cache_info().currsize == 0:
+        np.testing.assert_array_equal(computed(add, x, x), x + x)
+        before += 1
+    assert before == math.ceil(onednn.LOADING / (many.SAVED * x.size))
 
 
 def test_in_both_faces():
