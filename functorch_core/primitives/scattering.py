@@ -202,6 +202,16 @@ def _scatter_lower(body: Function) -> Function:
             size = operand.aval.size
             operand, updates = (reshape_operand(ctx, x, (x.aval.size,)) for x in (operand, updates))
             w = Windows((size,), (1,), (0,), (0,), (), (), ())
+        if not w.index_map:  # XLA of jaxlib 0.11.2 makes one update of all
+            (indices,) = ctx.call(_all_first, indices)
+            operand = reshape_operand(ctx, operand, (1, *shape))
+            w = w._replace(
+                shape=(1, *shape),
+                sizes=(1, *w.sizes),
+                index_map=(0,),
+                dropped=(0, *shift(w.dropped)),
+                operand_batch=shift(w.operand_batch),
+            )
         numbers = (
             f"update_window_dims = {ints(w.window_dims)}, "
             f"inserted_window_dims = {ints(w.dropped)}, "
@@ -223,6 +233,11 @@ def _scatter_lower(body: Function) -> Function:
         return out if out.aval.shape == shape else reshape_operand(ctx, out, shape)
 
     return rule
+
+
+def _all_first(indices: Value) -> Value:
+    """The index 0 for each of empty ones."""
+    return full((*aval_of(indices).shape[:-1], 1), 0, dt.int32)
 
 
 def _is_along(w: Windows, indices: Aval) -> bool:

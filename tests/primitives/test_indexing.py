@@ -156,6 +156,28 @@ def test_random_scatter_rules(combine, seed):
     check(lambda x, i, u: p.scatter(x, i, u, mode=mode, combine=combine, **as_scatter(n)), x, indices, updates, order=1)
 
 
+@pytest.mark.parametrize("combine", ("set", "add", "max"))
+@pytest.mark.parametrize(
+    "shape, indices, updates, numbers",
+    [
+        ((), (3, 0), (3,), {}),
+        ((2,), (3, 0), (3, 1), {"update_window_dims": (1,)}),
+        ((2,), (3, 0), (3,), {"inserted_window_dims": (0,)}),
+        ((2,), (2, 3, 0), (2, 3), {"operand_batching_dims": (0,), "scatter_indices_batching_dims": (0,)}),
+    ],
+)
+def test_scatter_with_empty_indices(combine, shape, indices, updates, numbers):
+    """All updates go to the first place."""
+    rng = np.random.default_rng(0)
+    names = (
+        "update_window_dims inserted_window_dims scatter_dims_to_operand_dims operand_batching_dims"
+        " scatter_indices_batching_dims"
+    ).split()
+    given = {**dict.fromkeys(names, ()), **numbers, "mode": "clip", "combine": combine}
+    arrays = rng.standard_normal(shape), np.zeros(indices, np.int32), rng.standard_normal(updates)
+    check(lambda x, i, u: p.scatter(x, i, u, **given), *arrays, order=1)
+
+
 # ---- particular cases ----------------------------------------------------------------------------
 
 ROWS = np.array([2, 0, 2, -1, 9])
