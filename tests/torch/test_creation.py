@@ -86,6 +86,15 @@ torch.tensor()
 torch.tensor([1], 2)
 """.split("\n")[1:-1]
 
+NUMBERS = (
+    "5 -1 300 2**31 2**62 16777217 True 2.5 -0.0 1e300 -1e39 1e-46 float('inf') float('nan') [[5]] [[1,2],[3,4]]"
+    " [[1.5,2],[3,4]] [[True,False]] [[1,2],[3]] [[300]] [[-1]] [(1,2),[3,4]] [[[1]],[[2]]] [[2**63]] [[1e300,-0.0]]"
+    " [[1],[2.5]] [[1,True]] [[],[]]"
+).split()
+DTYPES = "float32 float64 float16 bfloat16 int64 int32 int8 uint8 bool complex64".split()
+DATA += [f"torch.tensor({x})" for x in (*NUMBERS, "np.float64(2.5)", "np.int64(7)", "np.int32(7)", "np.bool_(True)")]
+DATA += [f"torch.{name}({x}, dtype=torch.{d})" for name in ("tensor", "as_tensor") for x in NUMBERS for d in DTYPES]
+
 FACTORIES = """
 torch.zeros(2, 3)
 torch.zeros((2, 3), dtype=torch.int32)

@@ -85,7 +85,7 @@ def shape_of(data) -> tuple[int, ...]:
 
 def is_sequence(x) -> bool:
     """Whether torch.tensor looks inside."""
-    if isinstance(x, (list, tuple, range, bytearray)):
+    if x.__class__ in ROWS or isinstance(x, (list, tuple, range, bytearray)):
         return True
     if isinstance(x, np.ndarray):
         return x.ndim > 0
@@ -191,6 +191,12 @@ def array_of(data, dtype: np.dtype | None) -> np.ndarray:
         found = _alike(data, dtype)
         if found is not None:
             return found
+    elif data.__class__ in ALIKE:
+        found = _alike((data,), dtype)
+        if found is not None:
+            return found.reshape(())
+    elif data.__class__ in SCALARS and dtype is None:
+        return np.array(data)
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if _holds_arrays(data):
@@ -198,6 +204,10 @@ def array_of(data, dtype: np.dtype | None) -> np.ndarray:
     shape = shape_of(data)
     leaves: list = []
     leaves_of(data, shape, 0, leaves)
+    if leaves and leaves[0].__class__ in ALIKE:
+        found = _alike(leaves, dtype)
+        if found is not None:
+            return found.reshape(shape)
     plain = set(PYTHON).issuperset(map(type, leaves))
     if not plain:
         _check_leaves(leaves, shape)
@@ -217,10 +227,11 @@ def array_of(data, dtype: np.dtype | None) -> np.ndarray:
 
 # Classes of elements that NumPy takes as they are; one that does not fit is left to the others.
 ALIKE = {bool: dt.bool_, int: dt.int64, float: dt.float64}
+SCALARS = frozenset({np.bool_, np.int32, np.int64, np.float32, np.float64})  # of NumPy, that stand for their own dtype
 
 
 def _alike(data, dtype: np.dtype | None) -> np.ndarray | None:
-    """A row of Python numbers of one class in the dtype they stand for; else None (2 us for 10)."""
+    """Python numbers of one class in the dtype they stand for; else None (2 us for 10)."""
     kind = data[0].__class__
     target = dtype_of_type(kind, data[0]) if dtype is None else dtype
     if target not in (ALIKE[kind], dt.float32 if kind is float else target) or (
@@ -404,6 +415,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         return require_grad(made) if requires_grad else made
     if data.__class__ is float and dtype is None:
         array = np.array(data, _types.defaults.dtype.numpy) if abs(data) < 3e38 else (array_of(data, None))
+    elif data.__class__ in ALIKE:
+        array = array_of(data, data_dtype(dtype))
     else:
         data = _arraylike(data, dtype)
         if isinstance(data, Tensor):
