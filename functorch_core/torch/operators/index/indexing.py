@@ -495,6 +495,7 @@ def _lens_or_parts(shape: tuple[int, ...], index) -> Lens | Parsed:
     return lens
 
 
+JUST_INT = {int}
 _seen: dict = bounded({}, units_of)  # what x[index] was found to be: see views.seen
 
 
@@ -502,6 +503,8 @@ def getitem(self, index):
     """x[index]: a view, or a copy where a tensor, list or array is among the indices."""
     if not (active.plain and self.__class__ in PLAIN):
         return _getitem(self, index)
+    if index.__class__ is list:
+        index = _listed(index)
     if index.__class__ in PLAIN and index._value.aval.shape:
         made = _rows_again(self, index)
         return _getitem(self, index) if made is None else made
@@ -516,6 +519,18 @@ def getitem(self, index):
         made = _getitem(self, index)
         if known is None and plain is not None:
             remember(_seen, (a, plain), self, made, ints)
+    return made
+
+
+def _listed(index):
+    """A list of Python's integers as an index tensor whose bounds are known; other things as they are."""
+    if index.__class__ is not list or set(map(type, index)) != JUST_INT:
+        return index
+    low, high = min(index), max(index)
+    if not -(2**63) <= low <= high < 2**63:
+        return index
+    made = from_array(np.array(index, np.int64))
+    made._value.extent = None, low, high
     return made
 
 
@@ -554,22 +569,28 @@ def _getitem(self, index):
 
 
 def _taken(self, index) -> Tensor | None:
-    """x[index] for tensors alone, while nothing is active: integers along the first dimensions, or one mask. None for
-    others, and where it takes a closer look."""
+    """x[index] for tensors and whole dimensions, while nothing is active: integers along some dimensions, or one mask.
+    None for others, and where it takes a closer look."""
     shape = self._value.aval.shape
     if index.__class__ in PLAIN and shape and _bounds.is_inside(index, shape[0], True):
         b = index._value.aval
         if b.shape and b.dtype is dt.int64:
             return _rows.compute([self, index])
-    indices = [index] if index.__class__ in PLAIN else list(index) if index.__class__ is tuple else ()
-    if not 0 < len(indices) <= len(shape):
+    items = (index,) if index.__class__ in PLAIN else index if index.__class__ is tuple else ()
+    if len(items) > len(shape):
         return None
-    for x in indices:
+    dims, indices = [], []
+    for dim, x in enumerate(map(_listed, items)):
+        if x.__class__ is slice and x.start is x.stop is x.step is None:
+            continue
         if x.__class__ not in PLAIN or not x._value.aval.shape or x._value.aval.dtype != dt.int64:
             return _where_true(self, index) if index.__class__ in PLAIN else None
-    dims = tuple(range(len(indices)))
+        dims.append(dim)
+        indices.append(x)
+    if not dims:
+        return None
     check_indices(self, dims, indices, "x[...]")
-    return _rows.compute([self, *indices]) if len(dims) == 1 else _index.compute([self, indices, dims])
+    return _rows.compute([self, *indices]) if dims == [0] else _index.compute([self, indices, tuple(dims)])
 
 
 def _where_true(self, mask: Tensor) -> Tensor | None:
