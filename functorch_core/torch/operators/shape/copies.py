@@ -239,6 +239,15 @@ def _in_dtype(x, dtype) -> Tensor | None:
     return _in_numpy_dtype(x, dtype.numpy)
 
 
+def _like(x, other) -> Tensor | None:
+    on_cpu = x.device.type == "cpu" and x.device == other.device
+    return _in_numpy_dtype(x, other._value.aval.dtype) if on_cpu else None
+
+
+for _cls in PLAIN:
+    to.simply(_cls)(_like)
+
+
 def _conversion(name: str, dtype: _types.dtype):
     def method(self, memory_format=_types.preserve_format):
         if self._aval.dtype != dtype.numpy:
@@ -275,7 +284,7 @@ for _name, _dtype in CONVERSIONS.items():
     _conversion(_name, _types.by_name[_dtype])
 
 
-@composite(function=False, without_data=NO_COPY)
+@composite(kind=Looking, function=False, without_data=NO_COPY)
 def cpu(self, memory_format=_types.preserve_format):
     """The tensor on the CPU; itself if it is there.
 
@@ -283,6 +292,9 @@ def cpu(self, memory_format=_types.preserve_format):
     device(type='cpu')
     """
     return to(self, "cpu", memory_format=memory_format)
+
+
+cpu.simply()(lambda x: x if x.device.type == "cpu" else None)
 
 
 @composite(function=False, without_data=NO_COPY)
@@ -327,7 +339,7 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
     return to(self, _types.defaults.dtype if dtype is Tensor else dtype)
 
 
-@composite(function=False, without_data=NO_COPY)
+@composite(kind=Looking, function=False, without_data=NO_COPY)
 def type_as(self, other):
     """The tensor in the dtype and on the device of another.
 
@@ -335,6 +347,10 @@ def type_as(self, other):
     tensor([1., 2.])
     """
     return to(self, other)
+
+
+for _cls in PLAIN:
+    type_as.simply(_cls)(_like)
 
 
 def as_subclass(self, cls):

@@ -193,7 +193,8 @@ def view_as(self, other):
     tensor([[0, 1],
             [2, 3]])
     """
-    return view(self, tuple(other.shape))
+    shape = tuple(other.shape)
+    return view.method(self, shape) if active.plain and self.__class__ in PLAIN else view(self, shape)
 
 
 @composite(function=False)
@@ -204,7 +205,7 @@ def reshape_as(self, other):
     tensor([[0, 1],
             [2, 3]])
     """
-    return reshape(self, tuple(other.shape))
+    return reshaped(self, tuple(other.shape))
 
 
 @strided_view_op
@@ -495,7 +496,7 @@ def expand_as(self, other):
     tensor([[1, 1],
             [2, 2]])
     """
-    return expanded(self, tuple(other.shape))
+    return spread(self, tuple(other.shape))
 
 
 @view_op
