@@ -50,6 +50,13 @@ _STATE = np.dtype(
 )
 
 
+class _Unseeded(np.random.bit_generator.ISeedSequence):
+    """Words for a generator that is seeded, or set, right afterwards: to mix some takes 40 us."""
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> np.ndarray:
+        return np.zeros(n_words, dtype)
+
+
 _lock = RLock()  # of those who draw ahead, or what was
 os.register_at_fork(after_in_child=lambda: globals().update(_lock=RLock()))
 
@@ -65,7 +72,7 @@ class Mt19937Generator:
     """
 
     def __init__(self, seed: int = DEFAULT_SEED):
-        self._bits = np.random.MT19937(0)
+        self._bits = np.random.MT19937(_Unseeded())
         self._next_float_normal: float | None = None  # carried for old checkpoints, never used
         self._next = self._ready = 0
         self._patience, self._block = _PATIENCE, _LEAST
@@ -82,8 +89,8 @@ class Mt19937Generator:
         if not -(1 << 63) <= seed < 1 << 64:
             raise ValueError(f"manual_seed expected a seed in [-2**63, 2**64), got {seed}")
         self._seed = seed % (1 << 64)
-        words = np.random.RandomState(self._seed & 0xFFFFFFFF).get_state(legacy=False)
-        self._set_words(words["state"]["key"], _N)
+        self._forget_ahead()
+        np.random.RandomState(self._bits).seed(self._seed & 0xFFFFFFFF)
         self._untouched = True
         self.next_normal: float | None = None
         self._next_float_normal = None
@@ -258,7 +265,7 @@ class Mt19937Generator:
         """The state after what was read."""
         if self._next == self._ready:
             return self._bits.state
-        scratch = np.random.MT19937(0)
+        scratch = np.random.MT19937(_Unseeded())
         before, scratch.state = self._before
         scratch.random_raw(self._next - before, output=False)
         return scratch.state
