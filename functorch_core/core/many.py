@@ -40,7 +40,7 @@ def divided(function: Function, n: int, aval: Aval) -> Function:
     return functools.partial(in_pieces, function, n, aval) if aval.size >= DIVIDED else function
 
 
-def combined(function: np.ufunc, aval: Aval, *arrays: np.ndarray) -> np.ndarray:
+def combined(function: Function, aval: Aval, *arrays: np.ndarray) -> np.ndarray:
     """A ufunc of two arrays by oneDNN, otherwise where that cannot be; a third is the result's memory."""
     x, y = np.asarray(arrays[0]), np.asarray(arrays[1])
     if x.shape != aval.shape and function in COMMUTING:
