@@ -190,6 +190,14 @@ def _run(dims: Ints) -> bool:
     return all(b == a + 1 for a, b in zip(dims, dims[1:]))
 
 
+def _unturned(x: Operand, contract: Ints, batch: Ints) -> tuple[Operand, Ints]:
+    """A matrix that was transposed for the dot as it was, and where its contracted dimension is then. XLA does so
+    itself, but copies the matrix for a single row: x @ w.T for four matrices of 768 x 2304 4.2 ms, like this 0.5."""
+    if x.made is None or x.aval.ndim != 2 or batch or len(contract) != 1 or x.made[0].primitive.name != "transpose":
+        return x, contract
+    return x.made[1][0], (1 - contract[0],)
+
+
 def _collapse_operand(ctx: LowerContext, x: Operand, groups: list[Ints]) -> tuple[Operand, list[Ints]]:
     """x with each group of dimensions as one; its dimensions as tuples of those of x."""
     grouped = {d for group in groups for d in group}
@@ -269,7 +277,9 @@ def _dot_cpu(
     out = _dot_shape(x.aval, y.aval, contract=contract, batch=batch, out_dtype=out_dtype)
     exact = _exact_floats(x.aval, contract[0]) if out_dtype in dt.INTEGER else None
     wide = exact or sum_dtype(x.aval.dtype, out_dtype)
-    x, y = convert_operand(ctx, x, wide), convert_operand(ctx, y, wide)
+    x, of_x = _unturned(x, contract[0], batch[0])
+    y, of_y = _unturned(y, contract[1], batch[1])
+    x, y, contract = convert_operand(ctx, x, wide), convert_operand(ctx, y, wide), (of_x, of_y)
     operands, contract, batch = _plain(ctx, (x, y), contract, batch)
     (x, y), contract, batch = _collapse(ctx, operands, contract, batch)
     flat = _dot_shape(x.aval, y.aval, contract=contract, batch=batch, out_dtype=wide)

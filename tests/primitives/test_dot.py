@@ -9,7 +9,7 @@ import pytest
 from functorch_core import xla
 from functorch_core.core.lowering import lower
 from functorch_core.core.trace import evaluate
-from functorch_core.primitives import dot_general, sqrt
+from functorch_core.primitives import dot_general, sqrt, transpose
 from functorch_core.transforms.transpose import vjp
 
 from .check import check, compiled, graph_of
@@ -119,6 +119,25 @@ def test_wider_results(dtype, out):
     wide = np.promote_types(out, np.float32) if out.kind not in "iu" else out
     wanted = x.astype(wide) @ y.astype(wide)
     np.testing.assert_allclose(evaluate(graph_of(fun, [x, y]), [x, y])[0], wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_transposed_matrices_are_taken_as_they_are(rows):
+    """Of either side; what is contracted twice, and others than matrices, stay as they were."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((rows, 5)), rng.standard_normal((3, 5))
+    turned = lambda a: transpose(a, permutation=(1, 0))  # noqa: E731
+    for fun, arrays in (
+        (lambda x, y: dot_general(x, turned(y), contract=((1,), (0,)), batch=NONE), (x, y)),
+        (lambda x, y: dot_general(turned(x), y, contract=((0,), (1,)), batch=NONE), (x, y)),
+        (lambda x, y: dot_general(turned(x), turned(y), contract=((0,), (0,)), batch=NONE), (x, y)),
+        (lambda x, y: dot_general(x, turned(y), contract=((0, 1), (1, 0)), batch=NONE), (x, x)),
+        (lambda x, y: dot_general(x, turned(y), contract=((0,), (0,)), batch=((1,), (1,))), (x, x.T.copy())),
+    ):
+        check(fun, *arrays, order=1)
+    graph = graph_of(lambda x, y: dot_general(x, turned(y), contract=((1,), (0,)), batch=NONE), [x, y])
+    (line,) = [line for line in lower(graph, "cpu").text.splitlines() if "stablehlo.dot_general" in line]
+    assert "rhs_contracting_dimensions = [1]" in line
 
 
 @pytest.mark.parametrize("dtype", ("float16", "bfloat16"))
