@@ -95,6 +95,21 @@ DTYPES = "float32 float64 float16 bfloat16 int64 int32 int8 uint8 bool complex64
 DATA += [f"torch.tensor({x})" for x in (*NUMBERS, "np.float64(2.5)", "np.int64(7)", "np.int32(7)", "np.bool_(True)")]
 DATA += [f"torch.{name}({x}, dtype=torch.{d})" for name in ("tensor", "as_tensor") for x in NUMBERS for d in DTYPES]
 
+ARRAYS = """
+[np.ones(3), np.zeros(3)]
+[np.ones(3), np.zeros(2)]
+[np.ones((2, 3)).T, np.ones((2, 3)).T]
+[np.ones(0), np.ones(0)]
+(np.arange(3), np.arange(3))
+[np.ones(3, 'i4'), np.ones(3, 'i8')]
+[np.array([True]), np.array([False])]
+[np.ones(3)[::-1], np.arange(3.)[::-1]]
+[np.array(['a'])]
+[np.array([1], dtype='>i4')]
+[[np.ones(2)], [np.ones(2)]]
+""".split("\n")[1:-1]
+DATA += [f"torch.tensor({x}{d})" for x in ARRAYS for d in ("", ", dtype=torch.float32", ", dtype=torch.float64")]
+
 FACTORIES = """
 torch.zeros(2, 3)
 torch.zeros((2, 3), dtype=torch.int32)

@@ -201,6 +201,10 @@ def array_of(data, dtype: np.dtype | None) -> np.ndarray:
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if _holds_arrays(data):
         warn_once(SLOW)
+        if {x.__class__ for x in data} == {np.ndarray} and len({(x.shape, x.dtype) for x in data}) == 1:
+            found = data[0].dtype
+            if found in _types._by_numpy and (dtype is None or dtype == found):
+                return np.array(data)
     shape = shape_of(data)
     leaves: list = []
     leaves_of(data, shape, 0, leaves)
