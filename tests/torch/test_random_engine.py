@@ -304,19 +304,32 @@ def test_normal_from_arrays_broadcasts(pair):
 
 def test_normals_in_large_numbers(pair, monkeypatch):
     """What a compiled program makes: the same numbers, and the same state after them."""
-    monkeypatch.setattr(fused_normals, "_made", fused_normals.WORTH)
-    for n in (1 << 14, (1 << 14) + 5, (1 << 17) + 16):
+    monkeypatch.setattr(fused_normals, "_made", dict.fromkeys(fused_normals._made, fused_normals.WORTH))
+    for n in (2048, (1 << 12) + 16, 1 << 14, (1 << 14) + 5, (1 << 17) + 16):
         for dtype in (np.dtype("f4"), ml_dtypes.bfloat16, np.dtype("c8")):
             theirs = pair.empty(n, np.dtype(dtype)).normal_(0.5, 2.0, generator=pair.theirs)
             pair.check(engine.normal(pair.ours, n, dtype, 0.5, 2.0), theirs)
-    assert fused_normals.program(1 << 20) is not None
+    assert fused_normals.program(1 << 20) is not None and fused_normals.program(1 << 12) is not None
 
 
-def test_normals_in_large_numbers_to_the_last_bit():
-    words = np.random.default_rng(1).integers(0, 1 << 32, 1 << 16, np.uint64)
+def test_a_program_that_the_disk_has_is_taken_sooner(monkeypatch, tmp_path):
+    monkeypatch.setenv("FUNCTORCH_CACHE_DIR", str(tmp_path))
+    for wanted in (fused_normals.WORTH, fused_normals.WORTH_ON_DISK):
+        monkeypatch.setattr(fused_normals, "_made", dict.fromkeys(fused_normals._made, 0))
+        fused_normals._compiled.cache_clear()
+        fused_normals._worth.cache_clear()
+        calls = 0
+        while fused_normals.program(fused_normals.SMALL) is None:
+            calls += 1
+        assert calls == wanted // fused_normals.SMALL - 1
+
+
+@pytest.mark.parametrize("size", [fused_normals.SMALL, fused_normals.BLOCK])
+def test_normals_in_large_numbers_to_the_last_bit(size):
+    words = np.random.default_rng(1).integers(0, 1 << 32, size, np.uint64)
     u = ((words & 0xFFFFFF) * 2.0**-24).astype(np.float32).reshape(-1, 2, 8)
     wanted = np.stack(box_muller.box_muller_float32(1 - u[:, 0], u[:, 1]), 1)
-    np.testing.assert_array_equal(fused_normals._compiled()(words)(), wanted.reshape(-1))
+    np.testing.assert_array_equal(fused_normals._compiled(size)(words)(), wanted.reshape(-1))
 
 
 @pytest.mark.parametrize("std", [-1.0, math.nan])

@@ -10,6 +10,7 @@ made; if not, or in a forked process, NumPy goes on.
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -21,42 +22,60 @@ from ....core.aval import aval
 from ....core.lowering import lower
 from ....core.trace import outside_traces, trace_closed
 from ....engine.compiling import compile_lowered
+from ....xla import cache
 from ..values import full_like, p
 from . import box_muller as constants
 
-BLOCK = 1 << 16  # numbers that the program makes of as many outputs of the generator
+BLOCK, SMALL = 1 << 16, 1 << 13  # numbers that a program makes of as many outputs of the generator
 Starts: TypeAlias = Callable[[np.ndarray], Callable[[], np.ndarray]]
-WORTH = 1 << 22  # so many numbers were made by NumPy before it pays to compile: 0.1 s lost, 0.3 s to compile
-_made = 0
+# So many numbers were made by NumPy before a program pays: 0.1 s lost, 0.15 to 0.3 s to compile; what the disk has is
+# read in 15 ms.
+WORTH, WORTH_ON_DISK = 1 << 22, 1 << 19
+_made = {BLOCK: 0, SMALL: 0}  # that a program of these would have made
 
 
-def program(count: int) -> Starts | None:
-    """What starts to make normals of BLOCK outputs, or of fewer; None if NumPy is to make these `count`."""
-    global _made
-    _made += count
-    if _made < WORTH or count < BLOCK // 4 or xla.in_forked_child():
+def program(count: int) -> tuple[Starts, int] | None:
+    """What starts to make normals of so many outputs, or of fewer; None if NumPy is to make these `count`. 4,096 take
+    it 160 us, a program 60; 16,384 400 and 120."""
+    block = BLOCK if count >= BLOCK // 2 else SMALL
+    if count < SMALL // 4 or xla.in_forked_child():
         return None
-    return _compiled()
+    _made[block] += count
+    if _made[block] < WORTH_ON_DISK or _made[block] < _worth(block):
+        return None
+    start = _compiled(block)
+    return None if start is None else (start, block)
 
 
 @functools.cache
-def _compiled() -> Starts | None:
-    """Starts the compiled function of BLOCK outputs of 32 bits; None if it does not make NumPy's numbers."""
+def _worth(block: int) -> int:
+    return WORTH_ON_DISK if cache.is_noted(_note(block)) else WORTH
+
+
+def _note(block: int) -> str:
+    """By which the next process knows that the disk has the program."""
+    return hashlib.sha256("\n".join([f"normals of {block}", *cache.surroundings()]).encode()).hexdigest()
+
+
+@functools.cache
+def _compiled(size: int) -> Starts | None:
+    """Starts the compiled function of so many outputs of 32 bits; None if it does not make NumPy's numbers."""
     device = xla.devices("cpu")[0]
     with outside_traces():
-        graph = trace_closed(lambda words: [_normals(_uniforms(words))], [aval((BLOCK,), dt.uint64)], "normals")
+        graph = trace_closed(lambda words: [_normals(_uniforms(words))], [aval((size,), dt.uint64)], "normals")
         lowered = lower(graph, "cpu")
     executable = compile_lowered(lowered, device, lowered.features | {"hot", "narrow"})
+    cache.note(_note(size))
 
     def start(words: np.ndarray) -> Callable[[], np.ndarray]:
         block = words
-        if words.size < BLOCK:
-            block = np.zeros(BLOCK, np.uint64)
+        if words.size < size:
+            block = np.zeros(size, np.uint64)
             block[: words.size] = words
         results = executable.run([xla.put(block, device, owned=True)])
         return lambda: xla.to_numpy(results[0])[: words.size]
 
-    sample = np.random.default_rng(0).integers(0, 1 << 32, BLOCK, np.uint64)
+    sample = np.random.default_rng(0).integers(0, 1 << 32, size, np.uint64)
     u = ((sample & 0xFFFFFF) * 2.0**-24).astype(np.float32).reshape(-1, 2, 8)
     wanted = np.stack(constants.box_muller_float32(1 - u[:, 0], u[:, 1]), 1)
     return start if np.array_equal(start(sample)(), wanted.reshape(-1)) else None
@@ -69,12 +88,13 @@ def _uniforms(words):
 
 
 def _normals(uniforms):
-    rows = p.reshape(uniforms, shape=(BLOCK // 16, 2, 8))
+    n = uniforms.aval.size
+    rows = p.reshape(uniforms, shape=(n // 16, 2, 8))
     first, second = (p.squeeze(p.slice_in_dim(rows, start=i, limit=i + 1, dimension=1), dims=(1,)) for i in range(2))
     radius = p.sqrt(p.mul(_log(p.sub(1.0, first)), -2.0))
     sine, cosine = _sine_cosine(_rounded_product(second, constants._TWO_PI))
     pair = [p.expand_dims(p.mul(radius, v), dims=(1,)) for v in (cosine, sine)]
-    return p.reshape(p.concatenate(*pair, dimension=1), shape=(BLOCK,))
+    return p.reshape(p.concatenate(*pair, dimension=1), shape=(n,))
 
 
 def _rounded_product(x, number: float):

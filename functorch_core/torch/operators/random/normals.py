@@ -156,9 +156,9 @@ def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float, serial: 
     compute = opmath(dtype)
     out = np.empty(n, dtype)
     whole = n - n % 16
-    start_block = fused_normals.program(whole) if compute == np.float32 else None
-    if start_block is not None:
-        for part, values in _drawn_beside(start_block, gen, whole):
+    program = fused_normals.program(whole) if compute == np.float32 else None
+    if program is not None:
+        for part, values in _drawn_beside(*program, gen, whole):
             out[part] = cast(affine(values, std, mean), dtype)
     else:
         for start in range(0, whole, _BLOCK):
@@ -171,11 +171,11 @@ def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float, serial: 
     return out
 
 
-def _drawn_beside(start_block: fused_normals.Starts, gen, n: int) -> Iterator[tuple[slice, np.ndarray]]:
+def _drawn_beside(start_block: fused_normals.Starts, block: int, gen, n: int) -> Iterator[tuple[slice, np.ndarray]]:
     """Normals, and where they belong: those of a block are computed while the next block's outputs are drawn."""
     before = None
-    for start in range(0, n, fused_normals.BLOCK):
-        part = slice(start, min(start + fused_normals.BLOCK, n))
+    for start in range(0, n, block):
+        part = slice(start, min(start + block, n))
         computing = part, start_block(gen.random32(part.stop - part.start))
         if before is not None:
             yield before[0], before[1]()
