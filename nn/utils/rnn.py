@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...torch import arange, as_tensor, cat, empty_like, full, int64, sort, stack
+from ...torch.operators.nn.padded import padded_at_once
 from ...torch.operators.nn.rnn import packed_places
 from ...torch.tensors.base import Tensor, from_array
 
@@ -220,6 +221,11 @@ def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    made = padded_at_once(sequences, batch_first, padding_value, padding_side)
+    if made is not None:
+        return made
+    dtype = sequences[0].dtype  # of all, as PyTorch's
+    sequences = tuple([x if x.dtype == dtype else x.to(dtype) for x in sequences])
     longest = max(x.shape[0] for x in sequences)
 
     def padded(x):

@@ -1,5 +1,8 @@
 """Recurrent layers and packed sequences against PyTorch: same seed, same everything."""
 
+import itertools
+
+import numpy as np
 import pytest
 
 from tests.nn.both import agree, failing, warned
@@ -219,6 +222,47 @@ def test_pad_sequence():
             rnn.pad_sequence([t.arange(3), t.arange(2)]),
             rnn.unpad_sequence(rnn.pad_sequence(xs), t.tensor([2, 4, 1])),
         ]
+
+    agree(program)
+
+
+SEQUENCES = {
+    "integers": lambda t: [t.arange(3), t.arange(1), t.arange(5)],
+    "of NumPy": lambda t: [t.from_numpy(np.ones((n, 2))) for n in (3, 1, 4)],
+    "views": lambda t: [x := t.arange(30.0).reshape(10, 3), x[2:3], x[1:8:2], x[3:7].flip(0)],
+    "turned": lambda t: [t.arange(6.0).reshape(2, 3).T, t.ones(1, 2)],
+    "recorded": lambda t: [t.ones(n, 2) * n for n in (3, 1, 4)],
+    "on the tape": lambda t: [t.ones(n, 2, requires_grad=True) for n in (3, 1, 4)],
+    "several dtypes": lambda t: [t.tensor([1, 2, 3]), t.tensor([1.5])],
+    "empty": lambda t: [t.ones(0), t.ones(2)],
+    "bools": lambda t: [t.tensor([True]), t.tensor([False, True])],
+    "halves": lambda t: [t.ones(1, dtype=t.float16), t.ones(2, dtype=t.float16)],
+    "bytes": lambda t: [t.ones(1, dtype=t.uint8), t.ones(2, dtype=t.uint8)],
+    "other sizes": lambda t: [t.ones(2, 3), t.ones(2, 2)],
+}
+
+
+@pytest.mark.parametrize("make", SEQUENCES.values(), ids=SEQUENCES)
+def test_pad_sequence_of_what_is_there_and_what_is_not(make):
+    """The result's memory is its own."""
+
+    def program(t):
+        found = []
+        for batch_first, side, number in itertools.product((True, False), ("left", "right"), (0.0, 0.5, 1e10)):
+            xs = make(t)
+            try:
+                made = t.nn.utils.rnn.pad_sequence(xs, batch_first, number, side)
+            except RuntimeError:
+                found.append(None)
+                continue
+            found += [made.clone(), made.stride(), made.requires_grad]
+            if made.requires_grad:
+                (made * made).sum().backward()
+                found += [x.grad for x in xs]
+            else:
+                made.zero_()
+                found += xs
+        return found
 
     agree(program)
 
