@@ -53,8 +53,11 @@ def serve(times: Callable[[str], Sequence[float]]) -> None:
         answers.flush()
 
 
-def compare(module: str, names: Sequence[str], rounds: int, limit: float, worst_first: bool = False) -> None:
-    """Print a line for each name, and how many ratios are above the limit."""
+def compare(
+    module: str, names: Sequence[str], rounds: int, limit: float, worst_first: bool = False, unit: str = "ms"
+) -> None:
+    """Print a line for each name, in ms or us, and how many ratios are above the limit."""
+    scale = {"ms": 1.0, "us": 1e3}[unit]
     sides = [
         subprocess.Popen(
             [sys.executable, "-m", module, "--work", library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -74,7 +77,7 @@ def compare(module: str, names: Sequence[str], rounds: int, limit: float, worst_
         row = [ours / theirs for ours, theirs in zip(*best)]
         for found, ratio in zip(ratios, row):
             found += [ratio] if math.isfinite(ratio) else []
-        cells = [f"{a:8.3f} ms {b:8.3f} {r:6.2f}    " for a, b, r in zip(*best, row)]
+        cells = [f"{a * scale:8.3f} {unit} {b * scale:8.3f} {r:6.2f}    " for a, b, r in zip(*best, row)]
         lines.append((row[0], f"{name:36s} " + " ".join(cells)))
         if not worst_first:
             print(lines[-1][1], flush=True)
