@@ -11,7 +11,7 @@ import numpy as np
 from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.warn import warn
-from ....engine import Value, from_numpy
+from ....engine import Value
 from ....engine.bounds import below
 from ....engine.recorder import computes_at_once
 from ....engine.signatures import bounded
@@ -21,7 +21,6 @@ from ....transforms.linear_map import linear_map
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import PLAIN, composite, torch_op
 from ...dispatch.slots import Number, Tensors, python_number
-from ...tape.apply import without_history
 from ...tape.meta import NO_NONZERO, is_meta, meta_tensor, refusal
 from ...tape.modes import state
 from ...tensors import types as _types
@@ -40,7 +39,6 @@ from ...views.cells import (
     besides,
     check_writable,
     current_aval,
-    is_on_tape,
     is_static,
     is_static_index,
     make_view,
@@ -52,7 +50,7 @@ from ...views.parts import cut
 from ...views.seen import MOST, filled, places, remember, see_again, units_of
 from ..shape.copies import fill_number, fitted_to
 from ..shape.data import array_of
-from .known import at_sight, remember_write, write_again
+from .known import at_sight, listed, remember_write, where_true, write_again
 
 WRONG_TYPE = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind})"
@@ -495,7 +493,6 @@ def _lens_or_parts(shape: tuple[int, ...], index) -> Lens | Parsed:
     return lens
 
 
-JUST_INT = {int}
 _seen: dict = bounded({}, units_of)  # what x[index] was found to be: see views.seen
 
 
@@ -504,7 +501,7 @@ def getitem(self, index):
     if not (active.plain and self.__class__ in PLAIN):
         return _getitem(self, index)
     if index.__class__ is list:
-        index = _listed(index)
+        index = listed(index)
     if index.__class__ in PLAIN and index._value.aval.shape:
         made = _rows_again(self, index)
         return _getitem(self, index) if made is None else made
@@ -519,18 +516,6 @@ def getitem(self, index):
         made = _getitem(self, index)
         if known is None and plain is not None:
             remember(_seen, (a, plain), self, made, ints)
-    return made
-
-
-def _listed(index):
-    """A list of Python's integers as an index tensor whose bounds are known; other things as they are."""
-    if index.__class__ is not list or set(map(type, index)) != JUST_INT:
-        return index
-    low, high = min(index), max(index)
-    if not -(2**63) <= low <= high < 2**63:
-        return index
-    made = from_array(np.array(index, np.int64))
-    made._value.extent = None, low, high
     return made
 
 
@@ -580,28 +565,17 @@ def _taken(self, index) -> Tensor | None:
     if len(items) > len(shape):
         return None
     dims, indices = [], []
-    for dim, x in enumerate(map(_listed, items)):
+    for dim, x in enumerate(map(listed, items)):
         if x.__class__ is slice and x.start is x.stop is x.step is None:
             continue
         if x.__class__ not in PLAIN or not x._value.aval.shape or x._value.aval.dtype != dt.int64:
-            return _where_true(self, index) if index.__class__ in PLAIN else None
+            return where_true(self, index) if index.__class__ in PLAIN else None
         dims.append(dim)
         indices.append(x)
     if not dims:
         return None
     check_indices(self, dims, indices, "x[...]")
     return _rows.compute([self, *indices]) if dims == [0] else _index.compute([self, indices, tuple(dims)])
-
-
-def _where_true(self, mask: Tensor) -> Tensor | None:
-    """x[mask], if x is in order and on no tape: its shape follows from the elements of the mask, so that it is computed
-    at once, and not traced for each number of them."""
-    a, b = self._value.aval, mask._value.aval
-    if b.dtype != dt.bool_ or not b.shape or b.shape != a.shape[: len(b.shape)] or state.enabled and is_on_tape(self):
-        return None
-    if self._strides is not None or self._view is not None and self._view.is_permuted() or self.device.type != "cpu":
-        return None
-    return without_history(from_numpy(self._array()[mask._array()]))
 
 
 composite(getitem, name="__getitem__", function=False, method=False)

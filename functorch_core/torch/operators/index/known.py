@@ -1,24 +1,27 @@
-"""Indices that were seen before: what they are known by, and x[index] = value recorded at once."""
+"""Indices that are known at sight: what they are known by, x[mask] at once, and x[index] = value recorded at once."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 
+import numpy as np
+
 from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.aval import Aval
 from ....core.trace import trace_closed
+from ....engine import from_numpy
 from ....engine.recorder import record
 from ....engine.signatures import bounded
 from ....engine.units import SCALAR_AVALS
 from ....kernels.values import expanded
 from ....ops.signature import fits
 from ...dispatch.op import PLAIN
-from ...tape.apply import GraphOp
+from ...tape.apply import GraphOp, without_history
 from ...tape.modes import state
 from ...tensors.active import active
-from ...tensors.base import Tensor
+from ...tensors.base import Tensor, from_array
 from ...tensors.promotion import cast, holds
 from ...views.cells import INT, STATIC_ENDS, is_apart, is_on_tape, is_static_index, overwrite, put_values
 from ...views.seen import MOST, filled, places
@@ -29,6 +32,7 @@ BOUNDS = frozenset({int, type(None)})
 # In a key: an integer whose number is none of the lens's parameters but varies (see `is_static`), or with its length a
 # slice that reaches neither end of a long dimension. Elsewhere the numbers are part of the key.
 INSIDE = object()
+JUST_INT = {int}
 
 
 def at_sight(index, shape: tuple[int, ...]) -> tuple:
@@ -76,10 +80,33 @@ def at_sight(index, shape: tuple[int, ...]) -> tuple:
     return tuple(parts), tuple(ints)
 
 
+def listed(index):
+    """A list of Python's integers as an index tensor whose bounds are known; other things as they are."""
+    if index.__class__ is not list or set(map(type, index)) != JUST_INT:
+        return index
+    low, high = min(index), max(index)
+    if not -(2**63) <= low <= high < 2**63:
+        return index
+    made = from_array(np.array(index, np.int64))
+    made._value.extent = None, low, high
+    return made
+
+
 def _is_number(x: Tensor) -> bool:
     """Whether a tensor as an index stands for the number it holds."""
     a = x._value.aval
     return not a.shape and (a.dtype == dt.int64 or a.dtype == dt.int32)
+
+
+def where_true(self, mask: Tensor) -> Tensor | None:
+    """x[mask], if x is in order and on no tape: its shape follows from the elements of the mask, so that it is computed
+    at once, and not traced for each number of them."""
+    a, b = self._value.aval, mask._value.aval
+    if b.dtype != dt.bool_ or not b.shape or b.shape != a.shape[: len(b.shape)] or state.enabled and is_on_tape(self):
+        return None
+    if self._strides is not None or self._view is not None and self._view.is_permuted() or self.device.type != "cpu":
+        return None
+    return without_history(from_numpy(self._array()[mask._array()]))
 
 
 # ---- writes --------------------------------------------------------------------------------------
