@@ -61,6 +61,7 @@ def outcome(program: str, library) -> list:
     library.set_warn_always(True)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ResourceWarning)  # of what another test left, and the collector finds here
         try:
             exec(compile(program, "<program>", "exec", dont_inherit=True), space)
         except Exception as error:  # noqa: BLE001 (it is compared)
