@@ -8,7 +8,6 @@ says; a note too many costs a compilation at once.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 from ..xla import cache
@@ -21,8 +20,7 @@ def note_of(units: Sequence[Unit], live: tuple[int, ...], price: float) -> str |
     """What a recording's note is called; None if it is too small for one."""
     if price < LARGE:
         return None
-    texts = [*[unit.outline for unit in units], str(live), *cache.surroundings()]
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    return cache.note_key(*[unit.outline for unit in units], str(live))
 
 
 def has_program(note: str | None) -> bool:

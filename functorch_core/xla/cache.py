@@ -148,6 +148,11 @@ def discard(key: str) -> None:
         path.unlink(missing_ok=True)
 
 
+def note_key(*texts: str) -> str:
+    """The key of a note on what these texts tell, of this compiler and processor."""
+    return hashlib.sha256("\n".join([*texts, *surroundings()]).encode()).hexdigest()
+
+
 def note(key: str) -> None:
     """Write an empty entry, for `is_noted` of the next processes."""
     path = _path(key, _NOTE)

@@ -10,7 +10,6 @@ made; if not, or in a forked process, NumPy goes on.
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -54,7 +53,7 @@ def _worth(block: int) -> int:
 
 def _note(block: int) -> str:
     """By which the next process knows that the disk has the program."""
-    return hashlib.sha256("\n".join([f"normals of {block}", *cache.surroundings()]).encode()).hexdigest()
+    return cache.note_key(f"normals of {block}")
 
 
 @functools.cache
