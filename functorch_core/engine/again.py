@@ -18,9 +18,9 @@ from ..core.reference import contiguous
 from ..core.types import Function
 from ..xla.device import Device
 from .modes import settings
-from .recorder import Recording
+from .recorder import OWN, Recording
 from .stats import counters
-from .value import ALONE, SMALL, Value, arrays_of, references
+from .value import SMALL, Value, arrays_of, references
 
 FEW = 64  # results
 ASK = 15  # at each 16th sighting the plans are asked, which keep those that were used last
@@ -37,13 +37,6 @@ def _of_variable() -> int:
 
 
 NAMED = _of_variable()  # the count of an object that only a variable refers to: 2, without the argument's (3.14) 1
-
-
-def live_results(values: list[Value]) -> tuple[int, ...]:
-    """The slots of the results that somebody besides the recording still refers to."""
-    if len(values) == 1:  # 0.2 us less
-        return (0,) if sys.getrefcount(values[0]) > ALONE else ()
-    return tuple([i for i, n in enumerate(references(values)) if n > ALONE])
 
 
 def small_arrays(inputs: list[Value]) -> list[Any] | None:
@@ -68,7 +61,7 @@ def data_at_hand(inputs: list[Value]) -> list[Any] | None:
         data = value.data if value.recording is None else None
         if data.__class__ is not np.ndarray and (data.__class__ is not xla.Buffer or xla.device_of(data) is not device):
             return None
-        if n <= ALONE + 1 and value.aval.nbytes >= SMALL:  # + 1: input_slots
+        if n <= OWN and value.aval.nbytes >= SMALL:
             return None
         found.append(data)
     return found

@@ -28,17 +28,17 @@ from ..primitives import reshape, slice
 from ..xla.device import Device
 from ..xla.jobs import Job
 from . import cost, deferred, on_disk, signatures
-from .again import ALONE, FEW, NAMED, computed_again, data_at_hand, forget, live_results, remember, small_arrays
+from .again import FEW, NAMED, computed_again, data_at_hand, forget, remember, small_arrays
 from .compiling import Program, ProgramInParts, compile_graph, compile_recording
 from .errors import out_of_memory
 from .families import Family, family_of
 from .history import place_of, sequences
 from .modes import log, settings
 from .op_by_op import Schedule, run_on_host, run_schedule, run_units, schedule_of, spared
-from .recorder import HELD, SCALAR, Recording, hooks
+from .recorder import HELD, OWN, SCALAR, Recording, hooks
 from .stats import count
 from .units import SCALAR_AVALS, Unit
-from .value import SMALL, Poison, Value, concrete, has_data, placed
+from .value import SMALL, Poison, Value, concrete, has_data, live_results, placed, references
 
 AnyProgram = Program | ProgramInParts
 
@@ -128,8 +128,8 @@ def dead_inputs(recording: Recording) -> tuple[int, ...]:
     """The inputs whose buffers nobody will read again: they may be overwritten."""
     inputs = recording.inputs
     dead = []
-    for i, n in enumerate(map(sys.getrefcount, inputs)):
-        if n == ALONE + 1 and inputs[i].aval.nbytes >= SMALL:  # + 1: input_slots
+    for i, n in enumerate(references(inputs)):
+        if n == OWN and inputs[i].aval.nbytes >= SMALL:
             data = inputs[i].data
             # A host array is copied to the device first. + 1: the value's slot. A NumPy view would be one more.
             if isinstance(data, np.ndarray) or sys.getrefcount(data) == NAMED + 1:
@@ -403,8 +403,8 @@ def _ask_again(plan: Plan, recording: Recording, live: tuple[int, ...]) -> None:
 def _passing_arrays(recording: Recording, live: tuple[int, ...]) -> int:
     """How many inputs are host arrays that nobody else holds, and that the last sighting is unlikely to have made: of
     the shape and dtype of no result (what an optimizer goes on from is the result of its last step)."""
-    counts = list(map(sys.getrefcount, recording.inputs))  # + 1: input_slots
-    alone = [n == ALONE + 1 and isinstance(v.data, np.ndarray) for n, v in zip(counts, recording.inputs, strict=True)]
+    counts = references(recording.inputs)
+    alone = [n == OWN and isinstance(v.data, np.ndarray) for n, v in zip(counts, recording.inputs, strict=True)]
     passing = collections.Counter([v.aval for v, is_alone in zip(recording.inputs, alone) if is_alone])
     return (passing - collections.Counter([recording.values[slot].aval for slot in live])).total()
 

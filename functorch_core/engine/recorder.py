@@ -41,6 +41,7 @@ from .value import (
     absent,
     copied_to,
     from_numpy,
+    live_results,
     now,
     references,
 )
@@ -57,6 +58,7 @@ LOOK, LOOKS = 256, 8  # results after which a recording is searched for such a l
 # Bytes that computing a recording would give free, of inputs of more elements: with as many it is cut. What nobody
 # reads may need them, as views of large tensors that are dropped.
 HELD, LARGE = 64 << 20, 1 << 14
+OWN = ALONE + 1  # the count of an input that only its recording refers to: by a list, and by a key
 SCALAR = -1 << 40  # marks a Python float operand in a signature; SCALAR - 1 an int
 _getframe = sys._getframe
 
@@ -179,9 +181,8 @@ class Recording:
         its results will take, as those of an optimizer's step do that its parameters had."""
         self.held += value.aval.nbytes
         if self.held >= self.enough:
-            own = [v.aval.nbytes for v, n in zip(self.inputs, references(self.inputs)) if n == ALONE + 1]  # a key, too
-            wanted = [v.aval.nbytes for v, n in zip(self.values, references(self.values)) if n > ALONE]
-            free = sum(own) - sum(wanted)
+            own = [v.aval.nbytes for v, n in zip(self.inputs, references(self.inputs)) if n == OWN]
+            free = sum(own) - sum([self.values[slot].aval.nbytes for slot in live_results(self.values)])
             self.enough = self.held + max(HELD - free, HELD // 4)
             if free >= HELD:
                 self.heavy, self.limit = True, 0

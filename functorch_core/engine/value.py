@@ -72,6 +72,13 @@ def references(values: list[Value]) -> list[int]:
 ALONE = references([Value()])[0]  # the count of an object that only its list refers to
 
 
+def live_results(values: list[Value]) -> tuple[int, ...]:
+    """The slots of the results that somebody besides the recording still refers to."""
+    if len(values) == 1:  # 0.2 us less
+        return (0,) if sys.getrefcount(values[0]) > ALONE else ()
+    return tuple([i for i, n in enumerate(references(values)) if n > ALONE])
+
+
 def computed(a: Aval, data: Any) -> Value:
     """A value of data of this aval that nobody mutates any more."""
     value = Value()
