@@ -195,7 +195,7 @@ def array_of(data, dtype: np.dtype | None) -> np.ndarray:
         found = _alike((data,), dtype)
         if found is not None:
             return found.reshape(())
-    elif data.__class__ in SCALARS and dtype is None:
+    elif isinstance(data, np.generic) and dtype is None and data.dtype in _types._by_numpy:
         return np.array(data)
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
@@ -231,7 +231,6 @@ def array_of(data, dtype: np.dtype | None) -> np.ndarray:
 
 # Classes of elements that NumPy takes as they are; one that does not fit is left to the others.
 ALIKE = {bool: dt.bool_, int: dt.int64, float: dt.float64}
-SCALARS = frozenset({np.bool_, np.int32, np.int64, np.float32, np.float64})  # of NumPy, that stand for their own dtype
 
 
 def _alike(data, dtype: np.dtype | None) -> np.ndarray | None:
