@@ -101,16 +101,17 @@ def _picked(alpha, places):
     return p.select(p.lt(places, 0), full_like(taken, -math.inf), taken)
 
 
-def _like_softmax(log_p, input_lengths):
-    """Zeros whose derivative is exp(log_p) within the input lengths, summed to one an example.
+def _slope_of_softmax(t, log_p, inside, out):
+    return total(p.select(inside, p.mul(t, p.exp(log_p)), p.zeros(aval_of(t))), (0, 2))
+
+
+@derived(_slope_of_softmax)
+def _nothing(log_p, inside):
+    """0 for each example, whose derivative is exp(log_p) where it is inside of the input.
 
     PyTorch's derivative takes log_p to be the result of log_softmax, and has that term.
     """
-    powers = p.exp(log_p)
-    shape = aval_of(log_p).shape
-    inside = p.lt(iota_along(shape, 0), p.broadcast_in_dim(input_lengths, shape=shape, dims=(1,)))
-    zeros = p.select(inside, p.sub(powers, stop_gradient(powers)), p.zeros(aval_of(powers)))
-    return total(zeros, (0, 2))
+    return p.full((aval_of(log_p).shape[1],), 0, aval_of(log_p).dtype)
 
 
 @loss_node
@@ -138,7 +139,9 @@ def _ctc(
     empty = p.eq(input_lengths, 0)
     none = p.select(p.eq(target_lengths, 0), full_like(likelihood, 0), full_like(likelihood, -math.inf))
     likelihood = p.select(empty, none, likelihood)
-    loss = p.add(p.neg(likelihood), _like_softmax(log_p, input_lengths))
+    shape = aval_of(log_p).shape
+    inside = p.lt(iota_along(shape, 0), p.broadcast_in_dim(input_lengths, shape=shape, dims=(1,)))
+    loss = p.add(p.neg(likelihood), _nothing(log_p, inside))
     if zero_infinity:
         loss = p.select(p.eq(loss, full_like(loss, math.inf)), p.zeros(aval_of(loss)), loss)
     if reduction == "mean":
