@@ -51,7 +51,7 @@ def combined(function: Function, aval: Aval, *arrays: np.ndarray) -> np.ndarray:
     if job is None:
         return in_pieces(function, 2, aval, *arrays) if aval.size >= DIVIDED else function(*arrays)
     out = arrays[2] if len(arrays) > 2 else np.empty(aval.shape, aval.dtype)
-    job(x.ctypes.data, y.ctypes.data, out.ctypes.data)
+    job.on(x, y, out)
     return out
 
 

@@ -67,7 +67,7 @@ def _is_copied_by_library(array: np.ndarray, out: np.ndarray) -> bool:
         return False
     job = onednn_forward.job_of(onednn_forward.Copied(array.shape, tuple([n // 4 for n in array.strides])))
     if job is not None:
-        job(array.ctypes.data, out.ctypes.data)
+        job.on(array, out)
     return job is not None
 
 

@@ -60,7 +60,7 @@ def _by_job(what: onednn_forward.Described, results: Sequence[Aval], time: float
             return None
         inputs = [contiguous(np.asarray(a)) for a in arrays]
         outs = [np.empty(a.shape, a.dtype) for a in results]
-        job(*[a.ctypes.data for a in (*inputs, *outs)])
+        job.on(*inputs, *outs)
         return outs
 
     return Way(run, time)

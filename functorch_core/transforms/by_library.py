@@ -84,7 +84,7 @@ def _way(params: Mapping[str, Any]) -> Way | None:
         inputs = [contiguous(np.asarray(a)) for a in arrays]
         outs = [np.empty(a.shape, a.dtype) for a in graph.out_avals]
         now = call if without is None or inputs[n][0] else without
-        now.job()(*[a.ctypes.data for a in (*inputs, *outs)])
+        now.job().on(*inputs, *outs)
         return outs
 
     return Way(run, call.microseconds(), in_programs=True)

@@ -29,6 +29,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..locks import RLock
 
 _CODE = bytes.fromhex(
@@ -122,6 +124,10 @@ class Job:
         with _lock:
             return _runtime().handlers.next(self.address)
 
+    def on(self, *arrays: np.ndarray) -> None:
+        """Run it on these arrays, which lie as it expects them."""
+        self(*[address_of(array) for array in arrays])
+
     def __call__(self, *addresses: int) -> None:
         """Run it on arrays at these addresses. The interpreter's lock is free meanwhile."""
         if len(addresses) != self.n_arrays:
@@ -132,6 +138,24 @@ class Job:
         status = runtime.run(self.address, (_Address * self.n_arrays)(*addresses))
         if status:
             raise RuntimeError(f"a native call failed with status {status}")
+
+
+_from_buffer, _addressof = ctypes.c_char.from_buffer, ctypes.addressof
+
+
+def address_of(array: np.ndarray) -> int:
+    """Where the memory of an array begins: `array.ctypes.data`, in 0.2 us for 0.8 where it is contiguous and writeable.
+
+    >>> import numpy as np
+    >>> from functorch_core.xla.native_call import address_of
+    >>> x = np.zeros((2, 3))
+    >>> address_of(x) == x.ctypes.data, address_of(x[:, ::2]) == x.ctypes.data
+    (True, True)
+    """
+    try:
+        return _addressof(_from_buffer(array))
+    except (TypeError, ValueError):
+        return array.ctypes.data
 
 
 _called_by_xla: list[Job] = []
@@ -335,9 +359,12 @@ _started: _Runtime | None = None
 _forked = False
 
 
+_IS_MADE_FOR_THIS = sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32
+
+
 def is_possible() -> bool:
     """Whether such calls can be made in this process: never in one that was forked."""
-    return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32 and not _forked
+    return _IS_MADE_FOR_THIS and not _forked
 
 
 def _runtime() -> _Runtime:

@@ -161,7 +161,7 @@ def run(convolution: Convolution, first: np.ndarray, second: np.ndarray, out: np
             )
     if not out.flags.writeable:
         raise ValueError("the result is written to a read-only array")
-    job(*[array.ctypes.data for array in arrays])
+    job.on(*arrays)
 
 
 @functools.lru_cache(maxsize=512)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import onednn
-from .native_call import Job, Unsupported, is_home, settle_home
+from .native_call import Job, Unsupported, address_of, is_home, settle_home
 from .onednn import Calls, Ints, ints
 from .processor import about, has_wide_vectors
 
@@ -111,9 +111,9 @@ def multiplied(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     if (x_step | y_step) & 3 or not onednn.is_worth_loading():
         return None
     out = np.empty((m, n), np.float32)
-    there = x.ctypes.data, x_step // 4, y.ctypes.data, y_step // 4
+    there = address_of(x), x_step // 4, address_of(y), y_step // 4
     settle_home()
-    failed = _sgemm()(x_lies, y_lies, m, n, k, 1.0, *there, 0.0, out.ctypes.data, n)
+    failed = _sgemm()(x_lies, y_lies, m, n, k, 1.0, *there, 0.0, address_of(out), n)
     return None if failed else out
 
 
