@@ -442,7 +442,10 @@ def _copied_onto(x, src) -> Tensor | None:
         return None
     if (src._ge is not None or src._view is not None and is_on_tape(src)) and state.enabled:
         return None
-    if src._view is not None and (x._view is not None or src._view.cell.shared) or x.device is not src.device:
+    if x.device is not src.device:
+        return None
+    alias, own = src._view, x._view
+    if alias is not None and (alias.cell.shared or own is not None and own.cell is alias.cell):
         return None
     overwrite(x, src._kept())
     return x
