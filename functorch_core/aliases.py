@@ -124,6 +124,11 @@ for _room, _names in ROOMS.items():
         _name, _, _file = _name.partition("=")
         HOMES[_name] = f"{TORCH}.{_room}.{_file or _name}"
 _PUBLIC = {home: name for name, home in HOMES.items()}
+OUTSIDE = tuple([home for home in HOMES.values() if not home.startswith(TORCH)])  # folders beside that of the package
+NOT_INSTALLED = (
+    "{name}: {home} is not there. A checkout has it beside the package, where Python finds it once the checkout is "
+    "installed: run `pip install -e .` in it (a path to it, as in PYTHONPATH, is not enough)"
+)
 # Former names of modules, which packages still import.
 HOMES |= {"distributed._tensor": f"{TORCH}.compat.distributed.tensor", "_custom_ops": f"{TORCH}.compat.library"}
 
@@ -158,7 +163,10 @@ class _TorchFinder(AliasFinder):
         """A spec for an alias, or for a module that has one."""
         public = public_name(fullname)
         if public == fullname:
-            return super().find_spec(fullname, path, target)
+            spec, home = super().find_spec(fullname, path, target), home_of(fullname)
+            if spec is None and home in OUTSIDE:
+                raise ModuleNotFoundError(NOT_INSTALLED.format(name=fullname, home=home), name=fullname)
+            return spec
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
             after_loading(spec.loader, _tell_public_name)

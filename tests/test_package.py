@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from pathlib import Path
 
@@ -106,3 +108,13 @@ gc.collect()
 assert garbage() is None and later_then() is None and (kept_then() is None) == bool({before})
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_checkout_that_is_on_the_path_but_not_installed_says_so():
+    packages = sysconfig.get_path("purelib")  # as a path: its .pth files, which know of the checkout, are not read
+    program = "from functorch_core import torch; torch.ones(1).sum(); torch.nn"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), packages])}
+    found = subprocess.run(
+        [sys.executable, "-S", "-c", program], env=environment, capture_output=True, text=True, timeout=600
+    )
+    assert found.returncode and "run `pip install -e .` in it" in found.stderr, found.stderr
