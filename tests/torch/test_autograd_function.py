@@ -414,6 +414,60 @@ def test_under_func(name, which):
     agree(program, rtol=1e-4, atol=1e-5)
 
 
+def _saving_its_output(torch, by_rule: bool):
+    class Exp(torch.autograd.Function):
+        generate_vmap_rule = by_rule
+
+        @staticmethod
+        def forward(x):
+            return x.exp(), x * x.exp()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*output)
+            ctx.save_for_forward(*output)
+
+        @staticmethod
+        def backward(ctx, g, h):
+            y, z = ctx.saved_tensors
+            return g * y + h * (y + z)
+
+        @staticmethod
+        def jvp(ctx, t):
+            y, z = ctx.saved_tensors
+            return t * y, t * (y + z)
+
+    if not by_rule:
+        Exp.vmap = staticmethod(lambda info, dims, x: (Exp.apply(x), (dims[0], dims[0])))
+    return Exp
+
+
+SECOND = {
+    "hessian": lambda torch, f, x: torch.func.hessian(f)(x),
+    "jvp of grad": lambda torch, f, x: torch.func.jvp(torch.func.grad(f), (x,), (x,))[1],
+    "linearize of grad": lambda torch, f, x: torch.func.linearize(torch.func.grad(f), x)[1](x),
+    "jvp of vjp": lambda torch, f, x: torch.func.jvp(lambda x: torch.func.vjp(f, x)[1](x[0])[0], (x,), (x,))[1],
+    "grad of grad": lambda torch, f, x: torch.func.grad(lambda x: torch.func.grad(f)(x).sum())(x),
+    "vmap of hessian": lambda torch, f, x: torch.func.vmap(torch.func.hessian(f))(torch.stack([x, x + 1])),
+    "by forward mode": lambda torch, f, x: torch.autograd.functional.hessian(
+        f, x, vectorize=True, outer_jacobian_strategy="forward-mode"
+    ),
+}
+
+
+@pytest.mark.parametrize("by_rule", [False, True], ids=["own rule", "generated rule"])
+@pytest.mark.parametrize("name", SECOND)
+def test_second_derivatives_of_a_function_that_saves_its_output(name, by_rule):
+    """The saved output depends on what the levels below differentiate by."""
+
+    def program(torch):
+        Exp = _saving_its_output(torch, by_rule)
+        x = data(torch, 3, grad=False)
+        return SECOND[name](torch, lambda x: (Exp.apply(x)[0] + 2 * Exp.apply(x)[1]).sum(), x)
+
+    agree(program, rtol=1e-4, atol=1e-5)
+
+
 def test_vmap_then_backward():
     def program(torch):
         Mul = classes(torch)[2]

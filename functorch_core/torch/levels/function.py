@@ -325,9 +325,11 @@ class Saved:
         self.node, self.version, self.edge, given = node, None, None, tensor
         i = next((i for i, y in enumerate(outputs) if y is tensor), None)
         if i is not None and not any(x is tensor for x in inputs):
-            self.edge, tensor = i, tensor.detach()
-            if tensor._level is None:
-                tensor = new_tensor(tensor._kept())
+            self.edge = i
+            if not node._depth:  # else it is what the level wraps, with the tangents and tapes of the levels below
+                tensor = tensor.detach()
+                if tensor._level is None:
+                    tensor = new_tensor(tensor._kept())
         else:
             j = next((j for j, x in enumerate(inputs) if x is tensor), None)
             if j is not None and node._depth:
