@@ -13,9 +13,12 @@ from __future__ import annotations
 import ast
 import contextlib
 import dis
+import functools
+import gc
 import itertools
 import signal
 import sys
+import time
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +27,7 @@ import pytest
 
 from functorch_core import engine, torch, xla
 from functorch_core.engine import recorder, written_out
+from functorch_core.interrupts import is_interrupt
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path for top in ("functorch_core", "nn", "optim", "data") for path in (ROOT / top).rglob("*.py"))
@@ -195,3 +199,68 @@ def test_what_is_frozen_when_an_interrupt_comes_is_computed_later(monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             y.numpy()
     assert y.tolist() == [2.0] * 4
+
+
+class Alarm(Exception):  # noqa: N818  what a user's handler raises
+    """Not a mistake."""
+
+
+class Raises:
+    """A handler with a state of its own."""
+
+    def __call__(self, *_):
+        raise Alarm
+
+    def handle(self, *_):
+        self()
+
+
+HANDLERS = {
+    "function": lambda *_: Raises()(),
+    "object": Raises(),
+    "method": Raises().handle,
+    "partial": functools.partial(lambda _, *rest: Raises()(), 1),
+}
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+def test_what_a_handler_raises_is_no_mistake_of_the_call_that_it_interrupts(handler):
+    """It was taken for one: by ways of calls that are tried first, where it was lost, or by what was computed, which
+    could not be read any more."""
+    model, x, total, lost = torch.nn.Linear(8, 4), torch.ones(2, 8), torch.zeros(3), 0
+    optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
+
+    def step():
+        loss = model(x).pow(2).mean() + total.add_(1)[1:].sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    step()  # Python's compile(), which is needed for first calls, loses what a handler raises while it runs
+    step()
+    old = signal.signal(signal.SIGALRM, HANDLERS[handler])
+    gc.disable()  # in whose callbacks it would be told, not raised
+    for k in range(60):
+        torch.set_grad_enabled(True)  # which an interrupt at the first instruction of `__exit__` leaves off
+        with contextlib.suppress(Alarm):
+            signal.setitimer(signal.ITIMER_REAL, 2e-3 + 1e-4 * (k % 37))
+            end = time.monotonic() + 30
+            while time.monotonic() < end:
+                step()
+            lost += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    gc.enable()
+    signal.signal(signal.SIGALRM, old)
+    assert not lost and torch.isfinite(model.weight).all() and total[0].item() > 60
+
+
+def test_interrupts_are_told_from_mistakes():
+    raised = []
+    for handler in HANDLERS.values():
+        old = signal.signal(signal.SIGUSR1, handler)
+        try:
+            signal.raise_signal(signal.SIGUSR1)
+        except Alarm as error:
+            raised.append(is_interrupt(error))
+        signal.signal(signal.SIGUSR1, old)
+    assert raised == [True] * len(HANDLERS) and is_interrupt(KeyboardInterrupt()) and not is_interrupt(Alarm())

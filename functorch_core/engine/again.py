@@ -16,6 +16,7 @@ from .. import xla
 from ..core.quiet import quiet
 from ..core.reference import contiguous
 from ..core.types import Function
+from ..interrupts import is_interrupt
 from ..xla.device import Device
 from .modes import settings
 from .recorder import OWN, Recording
@@ -102,8 +103,10 @@ def computed_again(recording: Recording, live: tuple[int, ...], data: list[Any],
         arrays += map(np.int64, recording.ints)
     try:
         results = quiet.call(run, *arrays)
-    except Exception:  # which op it was is found out by the plan
-        return False
+    except Exception as error:
+        if is_interrupt(error):
+            raise
+        return False  # which op it was is found out by the plan
     plan.sightings = sighting
     counters["reference_ops"] += ops
     values = recording.values

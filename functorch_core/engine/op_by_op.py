@@ -17,6 +17,7 @@ from ..core.graph import Graph, subgraphs
 from ..core.quiet import quiet
 from ..core.reference import Reference, contiguous
 from ..core.types import Function
+from ..interrupts import is_interrupt
 from ..xla.device import Device
 from . import nans
 from .modes import settings
@@ -88,7 +89,9 @@ def run_on_host(whole: Reference, schedule: Schedule, recording: Recording) -> N
     """Compute what a schedule computes by NumPy's way of the whole graph."""
     try:
         results = quiet.call(whole.run or whole.first, *_inputs(recording, True))
-    except Exception:  # which op it was is found out
+    except Exception as error:
+        if is_interrupt(error):
+            raise
         return run_schedule(schedule, recording)
     count("reference_ops", schedule.ops["reference_ops"])
     values = recording.values
@@ -136,6 +139,8 @@ def run_schedule(schedule: Schedule, recording: Recording) -> None:
                 for i in frees:
                     env[i] = None
     except Exception as error:
+        if is_interrupt(error):
+            raise
         note(error, call.unit, recording.sources[2 * call.position : 2 * call.position + 2])
         _keep([(s, i) for s, i in schedule.live if i < call.first], env, recording.values)
         raise

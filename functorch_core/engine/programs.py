@@ -23,6 +23,7 @@ from ..core.aval import Aval, HasAval
 from ..core.graph import Graph, simplified
 from ..core.reference import Reference
 from ..core.trace import Builder
+from ..interrupts import is_interrupt
 from ..locks import RLock
 from ..primitives import reshape, slice
 from ..xla.device import Device
@@ -171,6 +172,8 @@ def compute(recording: Recording, why: str, tier: str | None = None) -> None:
             return _forget(recording)
         plan = _compute(recording, live, why, tier or settings.tier, short)
     except Exception as error:
+        if is_interrupt(error):
+            raise
         deferred.abandon(recording)
         _poison(recording)
         if isinstance(error, MemoryError):
@@ -550,8 +553,9 @@ def _join(
     try:
         here = read and plan.work < SHORT
         program = _compile(*_to_compile(recording, live, donated, device, here)) if job is None else job.result()
-    except Exception:
-        plan.job = None  # after an interrupt it stays, to be waited for once more
+    except Exception as error:
+        if not is_interrupt(error):  # after one it stays, to be waited for once more
+            plan.job = None
         raise
     if plan.schedule is not None and sum(value.aval.nbytes for value in recording.values) >= LEFT:
         xla.trim_memory()

@@ -22,6 +22,7 @@ from ..core.primitive import Primitive
 from ..core.trace import INTERNAL, Traced, constant_p, leaked, set_engine
 from ..core.trace import state as trace_state
 from ..core.types import ArrayLike, Function
+from ..interrupts import is_interrupt
 from ..locks import RLock
 from ..xla.buffers import deleted_message
 from ..xla.device import Device, default_changes, further
@@ -240,7 +241,7 @@ class Recording:
                 if not self.done:
                     self._flush(why, tier)
             except BaseException as error:
-                if not isinstance(error, Exception):  # Ctrl-C: what is not computed yet can be when it is read
+                if is_interrupt(error):  # what is not computed yet can be when it is read
                     self.done = not (self.frozen or self).signature
                 raise
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ...core import dtypes as dt
 from ...core.warn import warn
+from ...interrupts import is_interrupt
 from ..tape.meta import is_meta
 from ..tape.modes import state
 from ..tensors import types as _types
@@ -83,8 +84,10 @@ def inplace_again(runs: Runs, tensor: Tensor, args: tuple) -> bool:
             return False
     try:
         made = run(tensor, *args)
-    except Exception:  # said by the way of all calls
-        return False
+    except Exception as error:
+        if is_interrupt(error):
+            raise
+        return False  # said by the way of all calls
     if made is None or made._value.aval is not tensor._value.aval:
         return False
     overwrite(tensor, made._value)
@@ -115,8 +118,10 @@ def inplace_by_one(runs: Runs, tensor: Tensor, x) -> bool:
             return False
     try:
         made = run(tensor, x)
-    except Exception:
-        return False
+    except Exception as error:
+        if is_interrupt(error):
+            raise
+        return False  # said by the way of all calls
     if made is None:
         return False
     value = made._value

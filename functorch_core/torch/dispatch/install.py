@@ -11,6 +11,7 @@ from ...array.array import Array
 from ...engine.recorder import record
 from ...engine.units import SCALAR_AVALS
 from ...engine.written_out import record_pair
+from ...interrupts import is_interrupt
 from ...ops.signature import LITERALS, fits
 from ..tape.modes import state as modes
 from ..tensors.active import active
@@ -107,8 +108,9 @@ def _looked_up(call: Callable, runs: Runs, own: Callable | None = None) -> Calla
                     run = runs.get(classes_of((self, x, y, z, *rest)))
                     if run is not None:
                         made = run(self, x, y, z, *rest)
-            except Exception:  # said by the way of all calls
-                pass
+            except Exception as error:
+                if is_interrupt(error):
+                    raise
             if made is not None:
                 return made
         asked, args = active.overrides, given((self, x, y, z), rest)

@@ -25,6 +25,7 @@ from ...engine.recorder import record
 from ...engine.signatures import bounded
 from ...engine.written_out import NAMES as RECORDING
 from ...engine.written_out import recording
+from ...interrupts import is_interrupt
 from ...ops.signature import LITERALS, fits
 from ..tape.apply import GraphOp, apply, apply_to
 from ..tape.modes import state as modes
@@ -164,8 +165,9 @@ class LookedUp:
                     run = self.runs.get(tuple(map(type, (x, y, z, u, v, *rest))))
                     if run is not None:
                         made = run(x, y, z, u, v, *rest)
-            except Exception:  # said by the way of all calls
-                pass
+            except Exception as error:
+                if is_interrupt(error):
+                    raise
             if made is not None:
                 return made
         args = given((x, y, z, u, v), rest)

@@ -15,6 +15,7 @@ from ....engine import Value
 from ....engine.bounds import below
 from ....engine.recorder import computes_at_once
 from ....engine.signatures import bounded
+from ....interrupts import is_interrupt
 from ....kernels.indexing import gathered, scattered
 from ....kernels.values import expanded
 from ....transforms.linear_map import linear_map
@@ -525,8 +526,10 @@ def _rows_again(x, index) -> Tensor | None:
     run = _rows.runs.get((type(x), type(index))) if shape and _bounds.is_inside(index, shape[0], True) else None
     try:
         return None if run is None else run(x, index)
-    except Exception:  # said by the way of all calls
-        return None
+    except Exception as error:
+        if is_interrupt(error):
+            raise
+        return None  # said by the way of all calls
 
 
 def _getitem(self, index):

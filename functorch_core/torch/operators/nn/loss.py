@@ -8,6 +8,7 @@ import math
 from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.warn import warn
+from ....interrupts import is_interrupt
 from ....kernels.activations import log_sigmoid as log_sigmoid_of
 from ....kernels.reductions import exponentials
 from ....kernels.reductions import softmax as softmax_of
@@ -362,8 +363,10 @@ def _nll_inside(input, target, weight, ignored, reduction) -> Tensor | None:
     run = _nll_loss.runs.get((input.__class__, target.__class__, weight.__class__, ignored.__class__, str))
     try:
         return None if run is None or reduction.__class__ is not str else run(input, target, weight, ignored, reduction)
-    except Exception:  # said by the way of all calls
-        return None
+    except Exception as error:
+        if is_interrupt(error):
+            raise
+        return None  # said by the way of all calls
 
 
 def check_targets(input, target, ignore_index: int, name: str, loss):
