@@ -15,6 +15,7 @@ import contextlib
 import dis
 import functools
 import gc
+import io
 import itertools
 import signal
 import sys
@@ -264,3 +265,81 @@ def test_interrupts_are_told_from_mistakes():
             raised.append(is_interrupt(error))
         signal.signal(signal.SIGUSR1, old)
     assert raised == [True] * len(HANDLERS) and is_interrupt(KeyboardInterrupt()) and not is_interrupt(Alarm())
+
+
+def alarms(handler, seconds: float):
+    """Call handler() again and again while the body runs: `with alarms(handler, seconds):`."""
+
+    @contextlib.contextmanager
+    def ringing():
+        def ring(*_):
+            handler()
+            if ringing_now:
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+
+        ringing_now = [True]
+        old = signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            yield
+        finally:
+            ringing_now.clear()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, old)
+
+    return ringing()
+
+
+def test_a_handler_that_reads_what_it_interrupts():
+    """It came into the midst of recording a call, or of computing, and left values that could never be read."""
+    total, seen = torch.zeros(()), []
+    with alarms(lambda: seen.append(total.item()), 1e-3):
+        for _ in range(20_000):
+            total += 1
+    assert total.item() == 20_000 and len(seen) > 5 and seen == sorted(seen)
+
+
+def test_a_handler_that_saves_a_model():
+    model, x, saved, midst = torch.nn.Linear(16, 16), torch.ones(4, 16), [], []
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+
+    def save():
+        try:
+            torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, file := io.BytesIO())
+            saved.append(file)
+        except RuntimeError as error:  # in the midst of what cannot be computed twice
+            midst.append(str(error))
+
+    with alarms(save, 3e-3):
+        for _ in range(200):
+            optimizer.zero_grad()
+            (model(x) - x).pow(2).mean().backward()
+            optimizer.step()
+    assert saved and all("just being computed" in text for text in midst) and len(saved) > len(midst)
+    saved[-1].seek(0)
+    assert torch.isfinite(torch.load(saved[-1])["model"]["weight"]).all()
+    assert optimizer.state[model.weight]["step"].item() == 200
+
+
+@pytest.mark.parametrize("threshold", [13, 50])
+def test_garbage_that_computes_when_it_is_collected(threshold):
+    found = []
+
+    class Garbage:
+        def __init__(self, i: int):
+            self.tensor, self.itself = torch.ones(3) * i, self
+
+        def __del__(self):
+            found.append((self.tensor * 2 + 1).sum().item())
+
+    before, model = gc.get_threshold(), torch.nn.Linear(4, 4)
+    optimizer = torch.optim.Adam(model.parameters())
+    gc.set_threshold(threshold)
+    for i in range(300):
+        Garbage(i)
+        optimizer.zero_grad()
+        model(torch.ones(8, 4)).pow(2).mean().backward()
+        optimizer.step()
+    gc.set_threshold(*before)
+    gc.collect()
+    assert sorted(found) == [6.0 * i + 3 for i in range(300)]

@@ -101,6 +101,7 @@ def computed_again(recording: Recording, live: tuple[int, ...], data: list[Any],
         arrays += map(np.float64, recording.floats)
     if recording.ints:
         arrays += map(np.int64, recording.ints)
+    recording.running = None
     try:
         results = quiet.call(run, *arrays)
     except Exception as error:

@@ -87,6 +87,7 @@ def run_units(recording: Recording, live: tuple[int, ...], tier: str, device: De
 
 def run_on_host(whole: Reference, schedule: Schedule, recording: Recording) -> None:
     """Compute what a schedule computes by NumPy's way of the whole graph."""
+    recording.running = None
     try:
         results = quiet.call(whole.run or whole.first, *_inputs(recording, True))
     except Exception as error:
@@ -118,6 +119,7 @@ def run_schedule(schedule: Schedule, recording: Recording) -> None:
     for name, n in schedule.ops.items():
         count(name, n)
     call: Any = None  # the one that fails
+    recording.running = None
     try:
         with np.errstate(all="ignore"):
             for call in schedule.calls:

@@ -36,7 +36,7 @@ from .families import Family, family_of
 from .history import place_of, sequences
 from .modes import log, settings
 from .op_by_op import Schedule, run_on_host, run_schedule, run_units, schedule_of, spared
-from .recorder import HELD, OWN, SCALAR, Recording, hooks
+from .recorder import HELD, NOT_YET, OWN, SCALAR, Recording, hooks
 from .stats import count
 from .units import SCALAR_AVALS, Unit
 from .value import SMALL, Poison, Value, concrete, has_data, live_results, placed, references
@@ -156,6 +156,7 @@ def device_of(recording: Recording) -> Device:
 
 def compute(recording: Recording, why: str, tier: str | None = None) -> None:
     """Give every live result its data."""
+    recording.running = NOT_YET
     data = small_arrays(recording.inputs) if recording.device is None else None
     small, few = data is not None, len(recording.values) <= FEW and not (recording.checks or recording.doubtful)
     if not small:
@@ -271,8 +272,10 @@ def _run_fused(program: AnyProgram, recording: Recording, live: tuple[int, ...],
         buffers.append(xla.put(np.array(recording.ints, np.int64), program.device, owned=True))
     found: list[Any] = []
     try:
+        recording.running = live, program, buffers, found
         program.run_into(buffers, found)
         _store(recording, live, program.results(found[0], buffers))
+        recording.running = None
         count("fused_runs")
         if soon and found[0]:
             xla.await_awake(found[0][-1])
@@ -280,11 +283,27 @@ def _run_fused(program: AnyProgram, recording: Recording, live: tuple[int, ...],
         if recording.held >= HELD:
             xla.wait_for_the_one_before()
     except BaseException:
+        recording.running = None
         if found:  # Ctrl-C: the inputs may be overwritten by now, so that the results are kept
             _store(recording, live, program.results(found[0], buffers))
             deferred.settle(recording, live)
             _forget(recording)
         raise
+
+
+def _finish(recording: Recording) -> None:
+    """In the midst of computing it give the results their data, if nothing has been run yet, or the program has."""
+    if recording.running is NOT_YET:
+        copy = recording.copied()
+        if not (recording.checks or recording.doubtful or any([unit.effect for unit, _ in copy.calls()])):
+            compute(copy, "what computes it was interrupted", "reference")
+        return
+    live, program, buffers, found = recording.running  # type: ignore[misc]  # it is asked for what has begun
+    if found:
+        _store(recording, live, program.results(found[0], buffers))
+
+
+hooks.finish = _finish
 
 
 def _store(recording: Recording, live: tuple[int, ...], results: list[Any]) -> None:

@@ -7,6 +7,7 @@ results are still referenced and which inputs are not, is the key of what to run
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import types
@@ -32,6 +33,7 @@ from .stats import count
 from .units import SCALAR_AVALS, Unit, unit_of_primitive
 from .value import (
     ALONE,
+    IN_THE_MIDST,
     InMemory,
     NoData,
     OnDevice,
@@ -64,6 +66,9 @@ SCALAR = -1 << 40  # marks a Python float operand in a signature; SCALAR - 1 an 
 _getframe = sys._getframe
 
 
+NOT_YET = ()
+
+
 class _State(threading.local):
     recording: Recording | None = None
     device: Device | None = None  # of the recording, None for the default one: that of the last call's operands
@@ -81,12 +86,13 @@ _state = _State()
 
 
 class _Hooks:
-    """What a flush calls, set by `programs` and `deferred`, which know this module; what computes calls of
-    which some operands are live, or copies these: from_memory(unit, operands); what computes those of which
-    some lie on several devices: on_mesh(unit, operands); and what looks at calls of which some operands have
-    no data: without_data(unit, operands)."""
+    """What a flush calls, set by `programs` and `deferred`, which know this module; finish(recording), which gives the
+    results of a flush their data in the midst of it; what computes calls of which some operands are live, or copies
+    these: from_memory(unit, operands); what computes those of which some lie on several devices: on_mesh(unit,
+    operands); and what looks at calls of which some operands have no data: without_data(unit, operands)."""
 
     compute: Function
+    finish: Function
     checked: Function
     from_memory: Function
     on_mesh: Function
@@ -129,6 +135,8 @@ class Recording:
         "makers",
         "walked",
         "lock",
+        "busy",
+        "running",
         "limit",
         "done",
         "frozen",
@@ -155,6 +163,10 @@ class Recording:
         self.makers: list[tuple[Any, ...]] = []  # of the results in signature[:walked]
         self.walked = 0
         self.lock = RLock()
+        # In the midst of recording a call; and of computing: NOT_YET begun, or what `programs` needs to end it. A
+        # signal's handler, or a `__del__` that the garbage collector calls, may come there and compute.
+        self.busy = False
+        self.running: tuple[Any, ...] | None = None
         self.limit, self.done = limit, False
         self.frozen: Recording | None = None  # its contents, flushed by another thread
         # Bytes of large inputs; with how many they are looked at; whether too many are its own.
@@ -193,6 +205,8 @@ class Recording:
         if into.device is not self.device:
             raise OnDevice
         self.flush("a value crossed threads")
+        if value.recording is self:
+            raise RuntimeError(IN_THE_MIDST)
         if value.recording.__class__ is Unverified:
             value.recording.enter(into, value)
 
@@ -240,6 +254,8 @@ class Recording:
             try:
                 if not self.done:
                     self._flush(why, tier)
+                elif (self.frozen or self).running is not None:  # by what this has interrupted
+                    hooks.finish(self.frozen or self)
             except BaseException as error:
                 if is_interrupt(error):  # what is not computed yet can be when it is read
                     self.done = not (self.frozen or self).signature
@@ -247,10 +263,15 @@ class Recording:
 
     def _flush(self, why: str, tier: str | None) -> None:
         self.done, self.limit = True, 0
-        work = self._taken()
+        work, collects = self._taken(), gc.isenabled()
         if work.signature:
             count("flushes")
-            hooks.compute(work, why, tier)
+            try:
+                gc.disable()  # a `__del__` might read what is computed here
+                hooks.compute(work, why, tier)
+            finally:
+                if collects:
+                    gc.enable()
             if work.states:
                 hooks.checked(work)
                 work.states = {}
@@ -259,7 +280,8 @@ class Recording:
         """What is to be computed: this, into which the thread records no more, or a copy of another thread's."""
         if _state.recording is self:
             _state.recording = None
-            return self
+            if not self.busy:
+                return self
         if further and _state.set_aside.get(self.device) is self:
             return _state.set_aside.pop(self.device)
         return self.frozen or self._freeze()
@@ -280,11 +302,7 @@ class Recording:
     def _freeze(self) -> Recording:
         """The finished calls, where the thread that records here cannot reach them. It may be in
         the middle of a call: it will find that the recording is done, and record that call again."""
-        frozen = Recording(0, self.device)
-        frozen.values = self.values[:]  # first: what there is a value for, the others have too
-        frozen.signature, frozen.sources = self.signature[:], self.sources[:]
-        frozen.floats, frozen.ints = self.floats[:], self.ints[:]
-        frozen.inputs, frozen.input_slots = self.inputs[:], self.input_slots.copy()
+        frozen = self.copied()
         frozen.checks, frozen.states, frozen.doubtful = self.checks, self.states, self.doubtful
         frozen.drop_unfinished_call()
         self.frozen, self.checks, self.states = frozen, [], {}  # at once: an interrupt before has lost nothing
@@ -292,8 +310,18 @@ class Recording:
             held.clear()
         return frozen
 
+    def copied(self) -> Recording:
+        """The same calls, without checks."""
+        copy = Recording(0, self.device)
+        copy.values = self.values[:]  # first: what there is a value for, the others have too
+        copy.signature, copy.sources = self.signature[:], self.sources[:]
+        copy.floats, copy.ints = self.floats[:], self.ints[:]
+        copy.inputs, copy.input_slots = self.inputs[:], self.input_slots.copy()
+        return copy
+
     def forget_unfinished_call(self) -> None:
         """After an interrupt in the middle of recording a call."""
+        self.busy = False
         with self.lock:
             if not self.done:
                 self.drop_unfinished_call()
@@ -374,11 +402,12 @@ def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
     float32[2,3]
     """
     recording = turn_home() if further and not any([x.__class__ is Value for x in operands]) else _state.recording
-    if recording is None:
+    if recording is None or recording.busy:
         recording, result = begun(unit, operands)
         if recording is None:
             return result
     try:
+        recording.busy = True
         call: list[Any] = [unit]
         for x in operands:
             if x.__class__ is Value:
@@ -406,6 +435,7 @@ def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
             result = Value()
             result.aval, result.recording, result.slot = unit.out_aval, recording, len(values)
             values.append(result)
+        recording.busy = False
     except UNRECORDED as why:
         return elsewhere(why, recording, unit, operands, call)
     except BaseException:  # Ctrl-C, or an operand that could not be computed
@@ -538,6 +568,7 @@ def elsewhere(
 ) -> Any:
     """The results of a call that turned out to be none for a recording. Its Python numbers, packed in the order of
     the call, go again."""
+    recording.busy = False
     for code in call[1:]:
         if code <= SCALAR:
             (recording.floats if code == SCALAR else recording.ints).pop()

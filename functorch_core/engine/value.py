@@ -64,6 +64,12 @@ class Value(HasAval):
         return from_numpy, (np.array(to_numpy(self)),)
 
 
+IN_THE_MIDST = (
+    "a value was read, or used, that is just being computed by what this has interrupted. A signal's handler cannot "
+    "wait for it: let the handler set a flag, and look at that between two steps"
+)
+
+
 def references(values: list[Value]) -> list[int]:
     """How many refer to each."""
     return list(map(sys.getrefcount, values))
@@ -125,7 +131,10 @@ def concrete(value: Value) -> Any:
         if value.recording.__class__ is Unverified:  # perhaps since then
             value.recording.flush()
             value.recording = None
-    data = value.data
+    try:
+        data = value.data
+    except AttributeError:
+        raise RuntimeError(IN_THE_MIDST) from None
     if data.__class__ is Poison:
         raise data.error()
     return data

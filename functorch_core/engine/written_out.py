@@ -22,13 +22,15 @@ if further:
 # `unit` is there; leaves `value`.
 RECORDING = """\
 recording = this_thread.recording
-if recording is None:
+if recording is None or recording.busy:
     recording, value = begun(unit, ({x}))
 if recording is not None:
     values = recording.values
-    try:{slots}
+    try:
+        recording.busy = True{slots}
         signature = recording.signature  # to append one by one is 0.02 us less than a tuple of them
         signature.append(unit){append}{packed}{source}{results}
+        recording.busy = False
     except UNRECORDED as why:
         value = elsewhere(why, recording, unit, ({x}))
     except BaseException:  # Ctrl-C, or an operand that could not be computed

@@ -42,7 +42,7 @@ class _ByLibrary:
         if not all([x.flags.c_contiguous for x in arrays]) or not self._is_ready():
             return self.otherwise(*arrays)
         out = np.empty(self.shape, np.float32)
-        self.job.on(*arrays, out)  # type: ignore[misc]  # it is there
+        self.job.on(*arrays, out)  # type: ignore[union-attr]  # it is there
         return out
 
     def _is_ready(self) -> bool:

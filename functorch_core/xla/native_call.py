@@ -153,7 +153,7 @@ def address_of(array: np.ndarray) -> int:
     (True, True)
     """
     try:
-        return _addressof(_from_buffer(array))
+        return _addressof(_from_buffer(array))  # type: ignore[arg-type]  # it is a buffer
     except (TypeError, ValueError):
         return array.ctypes.data
 
