@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...torch import arange, as_tensor, cat, empty_like, full, int64, sort, stack
+from ...torch import arange, as_tensor, cat, contiguous_format, empty_like, full, int64, sort, stack
 from ...torch.operators.nn.padded import padded_at_once
 from ...torch.operators.nn.rnn import packed_places
 from ...torch.tensors.base import Tensor, from_array
@@ -239,14 +239,16 @@ def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first: bool = False) -> list:
-    """The sequences of a padded tensor.
+    """The sequences of a padded tensor, as copies.
 
     >>> nn.utils.rnn.unpad_sequence(torch.tensor([[1, 3], [2, 0]]), torch.tensor([2, 1]))
     [tensor([1, 2]), tensor([3])]
     """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [x[: int(n)] for x, n in zip(padded_sequences, lengths, strict=True)]
+    lengths = as_tensor(lengths).tolist()
+    pairs = zip(padded_sequences, lengths, strict=True)
+    return [x[: max(int(n), 0)].clone(memory_format=contiguous_format) for x, n in pairs]
 
 
 def pack_sequence(sequences, enforce_sorted: bool = True):

@@ -226,6 +226,25 @@ def test_pad_sequence():
     agree(program)
 
 
+def test_unpadded_sequences_are_copies():
+    def program(t):
+        rnn, found = t.nn.utils.rnn, []
+        for p in (t.arange(6.0).view(2, 3), t.arange(24.0).view(2, 3, 4), t.arange(24.0).view(3, 2, 4).transpose(0, 1)):
+            for lengths in ([3, 2], [1, 0], [9, -1]):
+                p.requires_grad_(False)
+                sequences = rnn.unpad_sequence(p, t.tensor(lengths), batch_first=True)
+                found += [[x.clone() for x in sequences], [x.stride() for x in sequences]]
+                sequences[0].zero_()
+                found.append(p.clone())
+                p.requires_grad_()
+                sum(total(x) for x in rnn.unpad_sequence(p, t.tensor(lengths), batch_first=True)).backward()
+                found.append(p.grad.clone())
+        packed = rnn.pack_sequence([t.ones(2), t.ones(1)])
+        return [*found, [x.stride() for x in rnn.unpack_sequence(packed)]]
+
+    agree(program)
+
+
 SEQUENCES = {
     "integers": lambda t: [t.arange(3), t.arange(1), t.arange(5)],
     "of NumPy": lambda t: [t.from_numpy(np.ones((n, 2))) for n in (3, 1, 4)],
