@@ -103,6 +103,34 @@ def test_cells(name, args):
     agree(program)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name,own", LAYERS, ids=str)
+def test_outputs_lie_in_memory_as_they_are_computed(name, own, dtype):
+    """Step after step, also with batch_first; so do the numbers that are drawn for them."""
+
+    def program(t):
+        found = []
+        for layers, both, bias, batch, length in itertools.product(
+            (1, 2), (False, True), (False, True), (0, 1, 2), (1, 5)
+        ):
+            m = getattr(t.nn, name)(
+                3, 4, layers, bias=bias, batch_first=True, bidirectional=both, dtype=getattr(t, dtype), **own
+            )
+            x = t.randn(batch, length, 3, dtype=getattr(t, dtype))
+            for m.training in (True, False):
+                out, last = m(x)
+                last = last if isinstance(last, tuple) else (last,)
+                found += [out.stride(), out.is_contiguous(), [h.stride() for h in last], t.nn.functional.dropout(out)]
+                with t.no_grad():
+                    found += [m(x)[0].stride(), m(x)[0].clone().stride()]
+            found += [failing(out.view, -1)[0], m(t.ones(length, 3, dtype=x.dtype))[0].stride()]
+        x = t.randn(2, 3, 3, requires_grad=True)
+        (getattr(t.nn, name)(3, 4, batch_first=True, **own)(x)[0] ** 2).sum().backward()
+        return [found, x.grad, x.grad.stride()]
+
+    agree(program)
+
+
 def test_functions():
     def program(t):
         m = t.nn.LSTM(2, 3)

@@ -3,6 +3,7 @@ compile as fast as short ones."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ from ....xla import Gru, Lstm, Recurrent
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Tensors
 from ...tensors.base import Tensor, from_array
+from ...views.cells import contiguous_strides
+from ...views.memory_order import with_strides
 from ..values import aval_of, full_like, np, p, permuted
 from .other import dropout_mask
 
@@ -296,7 +299,7 @@ def _padded(mode, input, hx, params, has_biases, num_layers, dropout, train, bid
     shape = tuple(input.shape[1::-1] if batch_first else input.shape[:2])
     states = _states(hx)
     masks = _masks(shape, input, states[0], dropout, train, num_layers, bidirectional)
-    return _rnn(
+    output, *last = _rnn(
         input,
         states,
         list(params),
@@ -307,6 +310,15 @@ def _padded(mode, input, hx, params, has_biases, num_layers, dropout, train, bid
         batch_first,
         1.0 - dropout if masks and dropout < 1 else 1.0,
     )
+    return (with_strides(output, _by_time(output.shape)) if batch_first else output, *last)
+
+
+@functools.lru_cache(4096)
+def _by_time(shape: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The strides of an output (B, T, H), which lies in memory as PyTorch computes it: step after step."""
+    batch, length, size = shape
+    of_step, of_sequence, of_feature = contiguous_strides((length, batch, size))
+    return of_sequence, of_step, of_feature
 
 
 def _packed(mode, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional):
