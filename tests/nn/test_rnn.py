@@ -131,6 +131,18 @@ def test_outputs_lie_in_memory_as_they_are_computed(name, own, dtype):
     agree(program)
 
 
+@pytest.mark.parametrize("name,own", LAYERS, ids=str)
+def test_nothing_is_refused_where_it_is_time(name, own):
+    def program(t):
+        found, layers = [], [getattr(t.nn, name)(3, 4, batch_first=first, **own) for first in (False, True)]
+        for m, shape in itertools.product(layers, ((0, 2, 3), (2, 0, 3), (0, 0, 3), (0, 3))):
+            failed = failing(m, t.ones(shape))
+            found.append([m(t.ones(shape)), m(t.ones(shape))[0].stride()] if failed == "no error" else failed)
+        return found
+
+    agree(program)
+
+
 def test_functions():
     def program(t):
         m = t.nn.LSTM(2, 3)

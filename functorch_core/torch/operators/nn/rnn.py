@@ -20,6 +20,8 @@ from ...views.memory_order import with_strides
 from ..values import aval_of, full_like, np, p, permuted
 from .other import dropout_mask
 
+NO_STEPS = "Expected sequence length to be larger than 0 in RNN"
+
 # ---- one step ------------------------------------------------------------------------------------
 # A step takes what the input contributes to the gates, the states (h, or h and c) and a product
 # with the recurrent weight; it returns the new states.
@@ -234,6 +236,8 @@ def _rnn(
 ):
     """All layers of a padded batch."""
     x = permuted(input, (1, 0, 2)) if batch_first else input
+    if not aval_of(x).shape[0]:
+        raise RuntimeError(NO_STEPS)
     layers = _by_layer(params, has_biases, aval_of(states[0]).shape[0])
     out, last = _run_layers(x, list(states), layers, list(masks), None, mode, bidirectional, keep)
     return (permuted(out, (1, 0, 2)) if batch_first else out, *last)
