@@ -143,6 +143,69 @@ def test_nothing_is_refused_where_it_is_time(name, own):
     agree(program)
 
 
+PRECISIONS = [("float32", "float32"), ("bfloat16", "float32"), ("float32", "bfloat16"), ("float64", "float64")]
+
+
+@pytest.mark.parametrize("of_input,of_weights", [*PRECISIONS, ("float64", "float32"), ("float32", "float64")])
+@pytest.mark.parametrize("name,own", LAYERS, ids=str)
+def test_precision_under_autocast(name, own, of_input, of_weights):
+    """Of an RNN and of what oneDNN computes whole all is in bfloat16, of others the products."""
+
+    def grad(t, m, x, autocast):
+        with t.autocast("cpu", dtype=t.bfloat16, enabled=autocast):
+            out = m(x)[0]
+        return t.autograd.grad(total(out.float()), m.weight_hh_l0)[0]
+
+    def program(t):
+        found = []
+        for layers, both, bias in itertools.product((1, 2), (False, True), (False, True)):
+            m = getattr(t.nn, name)(3, 4, layers, bias=bias, bidirectional=both, dtype=getattr(t, of_weights), **own)
+            x = t.randn(5, 2, 3, dtype=getattr(t, of_input))
+            for given in (x, x[0], t.nn.utils.rnn.pack_padded_sequence(x, [5, 3])):
+                for enabled in (True, False):
+                    try:
+                        with t.set_grad_enabled(enabled), t.autocast("cpu", dtype=t.bfloat16):
+                            out, last = m(given)
+                    except RuntimeError:
+                        found.append("RuntimeError")
+                        continue
+                    tensors = [out.data if out.__class__.__name__ == "PackedSequence" else out]
+                    tensors += last if isinstance(last, tuple) else (last,)
+                    found += [[str(y.dtype) for y in tensors], [y.double() for y in tensors]]
+            if of_weights == "float32" == of_input:
+                exact, low = grad(t, m, x, False), grad(t, m, x, True)
+                found += [str(low.dtype), bool((low - exact).norm() < 0.1 * exact.norm())]
+        return found
+
+    agree(program, rtol=0.03, atol=0.02)
+
+
+@pytest.mark.parametrize("name", ["RNNCell", "LSTMCell", "GRUCell"])
+def test_precision_of_cells_under_autocast(name):
+    def program(t):
+        m = getattr(t.nn, name)(3, 4)
+        with t.autocast("cpu", dtype=t.bfloat16):
+            h = m(t.randn(2, 3))
+        return [[str(y.dtype), y.double()] for y in (h if isinstance(h, tuple) else (h,))]
+
+    agree(program, rtol=0.03, atol=0.02)
+
+
+def test_weights_of_another_dtype_are_refused():
+    def program(t):
+        found, double = [], t.float64
+        for name, gates in (("rnn_tanh_cell", 1), ("rnn_relu_cell", 1), ("gru_cell", 3), ("lstm_cell", 4)):
+            for wide in range(4):
+                x, h, w, u = (
+                    t.ones(shape, dtype=double if i == wide else t.float32)
+                    for i, shape in enumerate(((1, 3), (1, 2), (2 * gates, 3), (2 * gates, 2)))
+                )
+                found.append(failing(getattr(t, name), x, (h, h) if name == "lstm_cell" else h, w, u))
+        return found
+
+    agree(program)
+
+
 def test_functions():
     def program(t):
         m = t.nn.LSTM(2, 3)

@@ -75,6 +75,21 @@ class _Caster:
                 return _cast(bound, max(found, key=WIDTH.__getitem__))
         return bound
 
+    # Of functions of which parts are in low precision, others in that of what they are of.
+
+    def kind(self, bound: list) -> str | None:
+        """The kind of device of the arguments, if autocast is on for it."""
+        return _kind_of(bound)
+
+    def low(self, kind: str, bound: list) -> list:
+        """The arguments in low precision."""
+        return _cast(bound, dtype_of(kind))
+
+    def promoted(self, kind: str, bound: list) -> list:
+        """The arguments in the precision of what is made of each and of low precision."""
+        low = dtype_of(kind)
+        return [x if x.dtype is low or x.dtype not in CASTABLE else x.to(FLOAT32) for x in bound]
+
 
 caster = _Caster()
 

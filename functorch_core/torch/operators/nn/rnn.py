@@ -14,22 +14,27 @@ from ....transforms.scan import scan
 from ....xla import Gru, Lstm, Recurrent
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Tensors
+from ...tensors.active import active as switched
 from ...tensors.base import Tensor, from_array
+from ...tensors.types import by_name
 from ...views.cells import contiguous_strides
 from ...views.memory_order import with_strides
-from ..values import aval_of, full_like, np, p, permuted
+from ..linalg.matmul import MAT1_AND_MAT2
+from ..values import aval_of, full_like, name_of, np, p, permuted, require_same_dtype
 from .other import dropout_mask
 
+LIBRARY_DTYPES = (by_name["float32"], by_name["bfloat16"])
 NO_STEPS = "Expected sequence length to be larger than 0 in RNN"
 
 # ---- one step ------------------------------------------------------------------------------------
 # A step takes what the input contributes to the gates, the states (h, or h and c) and a product
-# with the recurrent weight; it returns the new states.
+# with the recurrent weight; it returns the new states. Under autocast products are in the precision of
+# the weights, and what is made of them and of states in float32 is in float32.
 
 
 def _product(x, weight):
     """x @ weight.T"""
-    return p.dot_general(x, weight, contract=((aval_of(x).ndim - 1,), (1,)))
+    return p.dot_general(like(x, weight), weight, contract=((aval_of(x).ndim - 1,), (1,)))
 
 
 def _affine(x, weight, bias):
@@ -62,8 +67,8 @@ def _relu(x):
 def _lstm(x, states, recurrent, project):
     h, c = states
     i, f, g, o = _parts(p.add(x, recurrent(h)), 4)
-    c = p.add(p.mul(p.logistic(f), c), p.mul(p.logistic(i), p.tanh(g)))
-    h = p.mul(p.logistic(o), p.tanh(c))
+    c = p.add(p.mul(like(p.logistic(f), c), c), like(p.mul(p.logistic(i), p.tanh(g)), c))
+    h = p.mul(like(p.logistic(o), c), p.tanh(c))
     return [h if project is None else _product(h, project), c]
 
 
@@ -71,7 +76,7 @@ def _gru(x, states, recurrent, project):
     (h,) = states
     (xr, xz, xn), (hr, hz, hn) = _parts(x, 3), _parts(recurrent(h), 3)
     r, z = p.logistic(p.add(xr, hr)), p.logistic(p.add(xz, hz))
-    n = p.tanh(p.add(xn, p.mul(r, hn)))
+    n, z = like(p.tanh(p.add(xn, p.mul(r, hn))), h), like(z, h)
     return [p.add(n, p.mul(z, p.sub(h, n)))]
 
 
@@ -232,9 +237,20 @@ def _rnn_node(a):
 
 @torch_op(returns=tuple, node=_rnn_node)
 def _rnn(
-    input: Tensor, states: Tensors, params: Tensors, masks: Tensors, mode, has_biases, bidirectional, batch_first, keep
+    input: Tensor,
+    states: Tensors,
+    params: Tensors,
+    masks: Tensors,
+    mode,
+    has_biases,
+    bidirectional,
+    batch_first,
+    keep,
+    autocast,
 ):
     """All layers of a padded batch."""
+    for x in (*params, *(() if autocast else states)):
+        require_same_dtype(input, x, MAT1_AND_MAT2, name_of)
     x = permuted(input, (1, 0, 2)) if batch_first else input
     if not aval_of(x).shape[0]:
         raise RuntimeError(NO_STEPS)
@@ -255,9 +271,12 @@ def _packed_rnn(
     has_biases,
     bidirectional,
     keep,
+    autocast,
 ):
     """All layers of packed sequences: data (N, I); places (T, B) of a step in data, -1 where there
     is none; rows (N) of a datum in the padded (T * B)."""
+    for x in (*params, *(() if autocast else states)):
+        require_same_dtype(data, x, MAT1_AND_MAT2, name_of)
     length, batch = aval_of(places).shape
     layers = _by_layer(params, has_biases, aval_of(states[0]).shape[0])
     active = p.ge(places, full_like(places, 0))
@@ -301,18 +320,19 @@ def _declare(name: str, mode: str):
 
 def _padded(mode, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
     shape = tuple(input.shape[1::-1] if batch_first else input.shape[:2])
-    states = _states(hx)
+    input, states, params, autocast = _cast(mode, input, _states(hx), params, padded=True)
     masks = _masks(shape, input, states[0], dropout, train, num_layers, bidirectional)
     output, *last = _rnn(
         input,
         states,
-        list(params),
+        params,
         masks,
         mode,
         has_biases,
         bidirectional,
         batch_first,
         1.0 - dropout if masks and dropout < 1 else 1.0,
+        autocast,
     )
     return (with_strides(output, _by_time(output.shape)) if batch_first else output, *last)
 
@@ -327,16 +347,43 @@ def _by_time(shape: tuple[int, int, int]) -> tuple[int, int, int]:
 
 def _packed(mode, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional):
     places, rows = packed_places(batch_sizes.numpy())
-    states = _states(hx)
+    data, states, params, autocast = _cast(mode, data, _states(hx), params, padded=False)
     masks = _masks(data.shape[:1], data, states[0], dropout, train, num_layers, bidirectional)
     keep = 1.0 - dropout if masks and dropout < 1 else 1.0
     return _packed_rnn(
-        data, from_array(places), from_array(rows), states, list(params), masks, mode, has_biases, bidirectional, keep
+        data,
+        from_array(places),
+        from_array(rows),
+        states,
+        params,
+        masks,
+        mode,
+        has_biases,
+        bidirectional,
+        keep,
+        autocast,
     )
 
 
 def _states(hx) -> list:
     return list(hx) if isinstance(hx, (list, tuple)) else [hx]
+
+
+def _cast(mode: str, input, states: list, params, padded: bool) -> tuple:
+    """(input, states, params, whether autocast is on), in low precision what PyTorch has in it: all of an RNN and of
+    what a library computes whole, of others the operands of products. States that are no product keep theirs."""
+    caster, params = switched.autocast, list(params)
+    kind = None if caster is None else caster.kind([input])
+    if kind is None:
+        return input, states, params, False
+    is_lstm, h, rest = mode == "LSTM", states[:1], states[1:]
+    projects = is_lstm and h[0].shape[2] != rest[0].shape[2]
+    by_library = padded and is_lstm and not projects and input.dtype in LIBRARY_DTYPES
+    if kind != "cpu" or by_library or mode.startswith("RNN"):
+        states = caster.low(kind, states)
+    else:
+        states = [*(caster.low if projects else caster.promoted)(kind, h), *caster.promoted(kind, rest)]
+    return *caster.low(kind, [input]), states, caster.low(kind, params), True
 
 
 def _masks(shape, input, h, dropout: float, train: bool, num_layers: int, bidirectional) -> list:
@@ -384,6 +431,8 @@ def _cell(mode: str, input, states: list, w_ih, w_hh, b_ih, b_hh) -> list:
     if found != expected:
         raise RuntimeError(f"input has inconsistent input_size: got {found} expected {expected}")
     _check_cell(input, states, w_hh)
+    require_same_dtype(input, w_ih)
+    require_same_dtype(states[0], w_hh)
     inputs = _affine(input, w_ih, b_ih)
     return STEPS[mode](inputs, states, lambda h: _affine(h, w_hh, b_hh), None)
 
@@ -407,7 +456,7 @@ def _gru_node(a):
     return f"Add0(Mul0(Sub0(hx, {candidate}), {update}), {candidate})"
 
 
-@torch_op(method=False, autocast={"cuda": "low"}, node=_cell_node("Tanh0"))
+@torch_op(method=False, autocast="low", node=_cell_node("Tanh0"))
 def rnn_tanh_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
 ):
@@ -419,7 +468,7 @@ def rnn_tanh_cell(
     return _cell("RNN_TANH", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
-@torch_op(method=False, autocast={"cuda": "low"}, node=_cell_node("Relu0"))
+@torch_op(method=False, autocast="low", node=_cell_node("Relu0"))
 def rnn_relu_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
 ):
