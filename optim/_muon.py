@@ -22,6 +22,7 @@ class Muon(AlgorithmOptimizer):
 
     algorithm = functional.muon
     counts_steps = False
+    by_gradient = ("momentum_buffer",)
     complex_message = "Muon does not support complex parameters"
 
     def __init__(

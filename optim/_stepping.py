@@ -12,6 +12,7 @@ from ..core import dtypes as dt
 from ..engine import Value, absent, from_numpy, guarded, has_data, pending, record_guarded, undo_later
 from ..engine.spmd import by_mesh
 from ..engine.spmd import run as run_on_mesh
+from ..torch.operators.shape.creation import like_strides
 from ..torch.tape.apply import apply
 from ..torch.tape.meta import is_meta
 from ..torch.tape.modes import state as mode
@@ -19,6 +20,7 @@ from ..torch.tensors import types as _types
 from ..torch.tensors.active import active
 from ..torch.tensors.base import Tensor, new_tensor
 from ..torch.views.cells import assign
+from ..torch.views.memory_order import with_strides
 from ._algorithm import Algorithm
 from ._checks import check_fused_params
 from .optimizer import Optimizer, all_params, loss_of, without_tape
@@ -35,6 +37,7 @@ class AlgorithmOptimizer(Optimizer):
     complex_message = ""  # the error for complex parameters, if they are not supported
     sparse_message = "{name} does not support sparse gradients"
     on_wrappers: Callable | None = None  # a step of a parameter whose class has __torch_dispatch__, as a staticmethod
+    by_gradient: tuple[str, ...] = ()  # states that lie in memory as the first gradient does, not as the parameter
     later_options: dict = {}  # options that checkpoints of older versions lack, and their defaults
 
     @without_tape
@@ -72,9 +75,14 @@ class AlgorithmOptimizer(Optimizer):
             if active.distributed is not None:
                 values = {k: active.distributed.beside(p, v) for k, v in values.items()}
         for name, value in values.items():
-            state[name] = new_tensor(value)
+            state[name] = self._laid_out(new_tensor(value), name, p)
             if name in SCALARS and counts_in_float64():
                 state[name] = state[name].double()
+
+    def _laid_out(self, made: Tensor, name: str, p: Tensor) -> Tensor:
+        """A new state of a parameter, its dimensions in PyTorch's order in memory."""
+        example = p._grad if name in self.by_gradient else p
+        return with_strides(made, like_strides(example, None)) if made.shape == p.shape else made
 
     def _step_group(self, group: dict):
         """Record the update of a group, and assign its results."""
@@ -129,9 +137,12 @@ class AlgorithmOptimizer(Optimizer):
         new, kept = self.algorithm.unpack(update, outs)
         for p, value in zip(params, new):
             write(p, value)
-        for state, slot in zip(states, kept):
+        for p, state, slot in zip(params, states, kept):
             for name, value in slot.items():
-                _keep(state, name, value)
+                if isinstance(state.get(name), Tensor):
+                    write(state[name], value)
+                else:
+                    state[name] = self._laid_out(new_tensor(value), name, p)
 
     def _step_on_tape(self, params, grads, states, slots, counts, steps, hyper):
         """The same as an op on the tape: the step itself is differentiable."""
@@ -145,14 +156,14 @@ class AlgorithmOptimizer(Optimizer):
         new, kept = self.algorithm.unpack(update, outs)
         for p, tensor in zip(params, new):
             assign(p, tensor)
-        for state, slot in zip(states, kept):
+        for p, state, slot in zip(params, states, kept):
             for name, tensor in slot.items():
                 if name in SCALARS:  # PyTorch takes the number out of them: no derivative by it
                     state[name] = tensor.detach()
                 elif isinstance(state.get(name), Tensor):
                     assign(state[name], tensor)
                 else:
-                    state[name] = tensor
+                    state[name] = self._laid_out(tensor, name, p)
 
     def _state_of(self, p: Tensor, group: dict) -> dict:
         state = self.state[p]
@@ -290,10 +301,3 @@ def write(tensor: Tensor, value: Value):
         tensor._value = value
         cell.version += 1
         alias.seen = cell.version
-
-
-def _keep(state: dict, name: str, value: Value):
-    if isinstance(state.get(name), Tensor):
-        write(state[name], value)
-    else:
-        state[name] = new_tensor(value)

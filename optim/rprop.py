@@ -19,6 +19,7 @@ class Rprop(AlgorithmOptimizer):
     """
 
     algorithm = functional.rprop
+    by_gradient = ("step_size",)
     later_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
     def __init__(

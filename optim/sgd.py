@@ -18,6 +18,7 @@ class SGD(AlgorithmOptimizer):
     """
 
     algorithm = functional.sgd
+    by_gradient = ("momentum_buffer",)
     on_wrappers = staticmethod(_wrappers.sgd)
     counts_steps = False
     later_options = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
