@@ -33,6 +33,7 @@ from ..engine import Value, from_numpy, record
 from ..engine.units import SCALAR_AVALS
 from ..ops.signature import describe, freeze, placeholder
 from ..primitives import complex as pair
+from ..torch.operators.values import c_name
 from ..torch.tape.apply import GraphOp
 from ._numbers import Number, number
 
@@ -41,6 +42,10 @@ HALF = frozenset({dt.float16, dt.bfloat16})
 NOT_INEXACT = (
     "result type Float can't be cast to the desired output type {dtype}: a step of {name} of integers or bools would "
     "lose its fractions; convert the parameter, as by .float()"
+)
+OTHER_AVERAGE = (
+    "expected dtype {x} for `end` but got dtype {y}: {name} in the state of {algorithm} has another dtype than the "
+    "gradient; convert the state where the parameter is converted, or make a new optimizer of it"
 )
 OPEN = object()  # in a form: a number, which is an operand
 
@@ -66,10 +71,18 @@ class Algorithm:
     Array([0.5, 0.5], dtype=float32)
     """
 
-    def __init__(self, rule: Callable, init: Callable, switches: Sequence[str], name: str, defaults: dict):
+    def __init__(
+        self,
+        rule: Callable,
+        init: Callable,
+        switches: Sequence[str],
+        name: str,
+        defaults: dict,
+        averages: Sequence[str] = (),
+    ):
         # `init` uses the shape and dtype of a parameter, not its numbers (see initial_values).
         functools.update_wrapper(self, rule)
-        self.rule, self.init_one, self.name = rule, init, name
+        self.rule, self.init_one, self.name, self.averages = rule, init, name, averages
         self.switches, self.defaults = frozenset(switches), defaults
         self.numbers = {
             k
@@ -85,7 +98,7 @@ class Algorithm:
 
     def variant(self, name: str, **defaults) -> Algorithm:
         """The same algorithm under another name, with other defaults."""
-        return Algorithm(self.rule, self.init_one, self.switches, name, {**self.defaults, **defaults})
+        return Algorithm(self.rule, self.init_one, self.switches, name, {**self.defaults, **defaults}, self.averages)
 
     # ---- on pytrees
 
@@ -158,15 +171,17 @@ class Algorithm:
         rest = iter(outs[n:])
         return list(outs[:n]), [{k: next(rest) for k in names} for names in update.names]
 
-    def resolve(self, params, grads, states, counts, steps, hyper) -> tuple[Update, list]:
+    def resolve(self, params, grads, states, counts, steps, hyper, alike: bool = False) -> tuple[Update, list]:
         """The update at a signature, and the operands of a call. Parameters, gradients and states
-        are anything with an `aval`."""
+        are anything with an `aval`; `alike`: averages have to be of the gradients' dtypes."""
         forms, scalars = self.bind(hyper)
         columns = [*scalars, *steps], list(params), list(grads), list(states)
         operands: list = []
-        key = forms, tuple(counts), describe(columns, operands, _aval_of)
+        key = alike, forms, tuple(counts), describe(columns, operands, _aval_of)
         update = self.updates.get(key)
         if update is None:
+            if alike:
+                self._check_averages(grads, states)
             update = self.updates[key] = self._trace(forms, counts, columns)
         return update, operands
 
@@ -202,6 +217,14 @@ class Algorithm:
         return OPEN
 
     # ---- tracing
+
+    def _check_averages(self, grads, states):
+        """RuntimeError for an average of another dtype than the gradient that is to be taken into it."""
+        for grad, state in zip(grads, states):
+            for name in self.averages:
+                if name in state and state[name].aval.dtype != grad.aval.dtype:
+                    x, y = c_name(state[name]), c_name(grad)
+                    raise RuntimeError(OTHER_AVERAGE.format(x=x, y=y, name=name, algorithm=self.name))
 
     def _trace(self, forms: tuple, counts: Sequence[int], columns: tuple) -> Update:
         """The update of all parameters: the rule is traced once for those that are alike."""
@@ -311,13 +334,14 @@ def _narrowed(x, dtype) -> Array:
     return x if x.dtype == dtype else x.astype(dtype)
 
 
-def algorithm(*, init: Callable, switches: Sequence[str] = (), name: str | None = None):
-    """Declare an algorithm by its rule; see the module."""
+def algorithm(*, init: Callable, switches: Sequence[str] = (), name: str | None = None, averages: Sequence[str] = ()):
+    """Declare an algorithm by its rule; see the module. `averages` are the states that the gradient, or what is made
+    of it, is taken into by lerp."""
 
     def declare(rule: Callable) -> Algorithm:
         parameters = lenient_signature(rule).parameters.values()
         defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "dtype"}
-        return Algorithm(rule, init, switches, name or rule.__name__, defaults)
+        return Algorithm(rule, init, switches, name or rule.__name__, defaults, averages)
 
     return declare
 

@@ -128,7 +128,7 @@ class AlgorithmOptimizer(Optimizer):
             return
         values = [{k: x._read() for k, x in slot.items()} for slot in slots]
         update, operands = self.algorithm.resolve(
-            [p._read() for p in params], [g._read() for g in grads], values, counts, steps, hyper
+            [p._read() for p in params], [g._read() for g in grads], values, counts, steps, hyper, alike=True
         )
         if active.distributed is not None and active.distributed.is_one(params[0]):
             outs = run_on_mesh(update.op.unit, operands, update.olds)
@@ -148,7 +148,7 @@ class AlgorithmOptimizer(Optimizer):
         """The same as an op on the tape: the step itself is differentiable."""
         views = [_Operand(x) for x in params], [_Operand(x) for x in grads]
         held = [{k: _Operand(x) for k, x in slot.items()} for slot in slots]
-        update, operands = self.algorithm.resolve(*views, held, counts, steps, hyper)
+        update, operands = self.algorithm.resolve(*views, held, counts, steps, hyper, alike=True)
         outs = apply(
             update.op,
             [x.tensor if x.__class__ is _Operand else new_tensor(x) if x.__class__ is Value else x for x in operands],

@@ -124,7 +124,7 @@ def _init_adam(param, amsgrad=False):
     return {name: fc.zeros_like(param) for name in names}
 
 
-@algorithm(init=_init_adam, switches=("weight_decay", "eps_root"))
+@algorithm(init=_init_adam, switches=("weight_decay", "eps_root"), averages=("exp_avg",))
 def adam(
     param,
     grad,
@@ -186,7 +186,7 @@ def sparse_adam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), eps=1e
 adamw = adam.variant("adamw", weight_decay=1e-2, decoupled_weight_decay=True)
 
 
-@algorithm(init=zeros("exp_avg", "exp_inf"), switches=("weight_decay",))
+@algorithm(init=zeros("exp_avg", "exp_inf"), switches=("weight_decay",), averages=("exp_avg",))
 def adamax(param, grad, state, step, *, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, maximize=False):
     """Adam with the infinity norm in place of the second moment.
 
@@ -205,7 +205,9 @@ def adamax(param, grad, state, step, *, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, w
 
 
 @algorithm(
-    init=lambda param: {"mu_product": _like(1.0), **zeros("exp_avg", "exp_avg_sq")(param)}, switches=("weight_decay",)
+    init=lambda param: {"mu_product": _like(1.0), **zeros("exp_avg", "exp_avg_sq")(param)},
+    switches=("weight_decay",),
+    averages=("exp_avg",),
 )
 def nadam(
     param,
@@ -241,7 +243,7 @@ def nadam(
     return param, {"mu_product": mu_product, "exp_avg": exp_avg, "exp_avg_sq": exp_avg_sq}
 
 
-@algorithm(init=zeros("exp_avg", "exp_avg_sq"), switches=("weight_decay",))
+@algorithm(init=zeros("exp_avg", "exp_avg_sq"), switches=("weight_decay",), averages=("exp_avg",))
 def radam(
     param,
     grad,
@@ -345,7 +347,7 @@ def _init_rmsprop(param, momentum=0.0, centered=False):
     return zeros(*names)(param)
 
 
-@algorithm(init=_init_rmsprop, switches=("momentum", "weight_decay"))
+@algorithm(init=_init_rmsprop, switches=("momentum", "weight_decay"), averages=("grad_avg",))
 def rmsprop(
     param,
     grad,
@@ -401,7 +403,7 @@ def _root_mean_square(x: Array):
     return fc.sqrt(fc.sum(x * x)) / math.sqrt(x.size)
 
 
-@algorithm(init=_init_adafactor, switches=("weight_decay",))
+@algorithm(init=_init_adafactor, switches=("weight_decay",), averages=("row_var", "col_var", "variance"))
 def adafactor(
     param,
     grad,
@@ -469,7 +471,7 @@ def _product(x: Array, y: Array) -> Array:
     return wrap(dot_general(x, y, contract=((1,), (0,)), out_dtype=fc.float32))
 
 
-@algorithm(init=zeros("momentum_buffer"))
+@algorithm(init=zeros("momentum_buffer"), averages=("momentum_buffer",))
 def muon(
     param,
     grad,

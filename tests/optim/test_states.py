@@ -63,3 +63,27 @@ def test_states_of_a_differentiable_step_lie_as_the_parameter_does():
         return [optimizer.state[q]["momentum_buffer"].stride()]
 
     agree(program)
+
+
+DTYPES = [("float32", "float64"), ("float64", "float32"), ("float32", "bfloat16"), ("bfloat16", "float32")]
+
+
+@pytest.mark.parametrize("before,after", DTYPES)
+@pytest.mark.parametrize("name,kwargs", OPTIMIZERS, ids=str)
+def test_averages_take_gradients_of_their_dtype(name, kwargs, before, after):
+    """A parameter that is converted after its first step has a state of another dtype."""
+
+    def program(t):
+        before_, after_ = getattr(t, before), getattr(t, after)
+        q = t.nn.Parameter(t.ones(2, 2, dtype=before_))
+        optimizer = getattr(t.optim, name)([q], lr=0.1, **kwargs)
+        q.grad = t.ones_like(q)
+        optimizer.step()
+        q.data = q.data.to(after_)
+        q.grad = t.ones_like(q)
+        failed = failing(optimizer.step)
+        if failed != "no error":
+            return [failed[0], failed[1].split(":")[0].startswith("expected dtype")]
+        return [str(x.dtype) for x in (q, *optimizer.state[q].values()) if isinstance(x, t.Tensor)]
+
+    agree(program)
