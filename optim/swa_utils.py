@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from ..nn import Module
 from ..nn.modules.batchnorm import _BatchNorm
-from ..torch import tensor
+from ..torch import _foreach_lerp_, tensor
 from ..torch.tape.modes import no_grad
 from ..torch.tensors.types import int64
 from .lr_scheduler.base import LRScheduler, anneal, per_group
@@ -70,7 +70,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
     ...     multi_avg_fn=optim.swa_utils.get_ema_multi_avg_fn(0.9))
     >>> average.update_parameters(net)
     """
-    return _in_place(get_ema_avg_fn(decay))
+    return _in_place(get_ema_avg_fn(decay), lambda num_averaged: 1 - decay)
 
 
 def get_swa_multi_avg_fn() -> Callable:
@@ -82,12 +82,18 @@ def get_swa_multi_avg_fn() -> Callable:
     >>> average
     [tensor([1.5000])]
     """
-    return _in_place(get_swa_avg_fn())
+    return _in_place(get_swa_avg_fn(), lambda num_averaged: 1 / (int(num_averaged) + 1))
 
 
-def _in_place(average: Callable) -> Callable:
+def _in_place(average: Callable, weight: Callable | None = None) -> Callable:
+    """The same on lists, in place: by one op of inexact numbers where the weight of the current ones is known."""
+
     @no_grad()
     def update(averaged_params, current_params, num_averaged):
+        inexact = [x.is_floating_point() or x.is_complex() for x in averaged_params]
+        if weight is not None and inexact and all(inexact):
+            _foreach_lerp_(averaged_params, current_params, weight(num_averaged))
+            return
         for mean, current in zip(averaged_params, current_params, strict=True):
             mean.copy_(average(mean, current, num_averaged))
 

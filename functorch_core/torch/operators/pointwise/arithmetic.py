@@ -10,7 +10,7 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....kernels import elementwise as ew
 from ....kernels import subgradients
-from ....kernels.values import derived
+from ....kernels.values import derived, expanded
 from ....transforms.custom import stop_gradient
 from ...dispatch.division import Division
 from ...dispatch.op import composite, torch_op, write_out
@@ -178,16 +178,22 @@ OTHER_DTYPE = "expected dtype {{x}} for `{}` but got dtype {{y}}"
 
 
 @derived(
-    lambda t, x, end, weight, out: p.mul(t, p.sub(1, weight)),
-    lambda t, x, end, weight, out: p.mul(t, weight),
-    lambda t, x, end, weight, out: p.mul(t, p.sub(end, x)),
+    lambda t, x, end, weight, *_: p.mul(t, expanded(p.sub(1, weight), x.aval.shape)),
+    lambda t, x, end, weight, *_: p.mul(t, expanded(weight, x.aval.shape)),
+    lambda t, x, end, weight, *_: p.mul(expanded(t, x.aval.shape), p.sub(end, x)),
 )
-def _lerp(x, end, weight):
-    """From the nearer end, so that both ends are met exactly."""
-    size = p.abs(weight)
-    near = p.lt(p.mul(size, size), 0.25) if weight.aval.dtype in dt.COMPLEX else p.lt(size, 0.5)
-    part = p.select(near, weight, p.sub(weight, 1))
+def _between(x, end, weight, near, part):
     return p.add(p.select(near, x, end), p.mul(part, p.sub(end, x)))
+
+
+def _lerp(x, end, weight):
+    """From the nearer end, so that both ends are met exactly. What is made of the weight alone is made once if that
+    is a number, of a list of tensors, too."""
+    given = stop_gradient(weight)
+    size = p.abs(given)
+    near = p.lt(p.mul(size, size), 0.25) if weight.aval.dtype in dt.COMPLEX else p.lt(size, 0.5)
+    part = p.select(near, given, p.sub(given, 1))
+    return _between(x, end, weight, *[expanded(v, x.aval.shape) for v in (near, part)])
 
 
 @torch_op(inplace=True, number="taken", node=if_tensor("weight", "LerpBackward1"))
@@ -202,6 +208,8 @@ def lerp(input: Tensor, end: Tensor, weight: Weight, *, out=None):
         require_same_dtype(input, weight, OTHER_DTYPE.format("weight"))
     require(input, d.INEXACT, "lerp_kernel_scalar")
     weight = cast(weight, d.scale_dtype(input.aval.dtype))
+    if not weight.aval.ndim:
+        return widened(_lerp)(*broadcast([input, end]), weight)
     return widened(_lerp)(*broadcast([input, end, weight]))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from .... import primitives as p
 from ....core import dtypes as dt
+from ....core.graph import simplified
 from ....core.trace import Builder
 from ....engine import guarded, pending, record
 from ....engine.signatures import bounded
@@ -84,7 +85,7 @@ class Foreach:
             named = {k: self._column(builder, v, n) for k, v in kwargs.items()}
             return [self.body(*[c[i] for c in columns], **{k: c[i] for k, c in named.items()}) for i in range(n)]
 
-        return GraphOp(traced(self.name, body)[0], self.name, True)
+        return GraphOp(simplified(traced(self.name, body)[0]), self.name, True)
 
     def _column(self, builder: Builder, x, n: int) -> Sequence:
         """What stands for an argument in each of n calls of the body."""
