@@ -245,3 +245,90 @@ def test_leaves_that_are_used_many_times(times, size):
         return w.grad, b.grad, again, twice, seen
 
     agree(program)
+
+
+def _product(t):
+    x, y = t.tensor([1.0, 2.0], requires_grad=True), t.tensor([3.0, 4.0], requires_grad=True)
+    return x, y, (x * y).sum()
+
+
+def test_leaves_frozen_after_the_forward_pass():
+    def program(t):
+        seen, found = [], []
+        x, y, out = _product(t)  # as a discriminator is frozen while its generator is trained
+        x.register_hook(lambda g: seen.append(("hook", g.tolist())))
+        x.register_post_accumulate_grad_hook(lambda p: seen.append(("post", p.grad is None)))
+        x.requires_grad_(False)
+        out.backward(retain_graph=True)
+        found += [x.grad is None, y.grad]
+        out.backward(inputs=[y], retain_graph=True)
+        (by_y,) = t.autograd.grad(out, [y], retain_graph=True)
+        errors = [failing(out.backward, inputs=[x]), failing(t.autograd.grad, out, [x])]
+        x.requires_grad_(True)
+        out.backward()
+        found += [by_y, x.grad, y.grad]
+
+        x, y, out = _product(t)
+        edge, x.grad = t.autograd.graph.get_gradient_edge(x), t.ones(2)
+        x.requires_grad = False
+        (by_edge,) = t.autograd.grad(out, [edge], retain_graph=True)
+        out.backward(inputs=[edge, y])
+        edge.node(t.ones(2))
+        found += [by_edge, x.grad, y.grad]
+
+        x, y, out = _product(t)
+        x.detach_()
+        out.backward()
+        found += [x.grad is None, y.grad]
+        return seen, found, errors
+
+    agree(program)
+
+
+def test_leaves_that_are_thawed_are_the_same_leaves():
+    def program(t):
+        seen = []
+        x, _, out = _product(t)
+        node = t.autograd.graph.get_gradient_edge(x).node
+        node.metadata["of"] = "x"
+        x.register_hook(lambda g: seen.append("hook"))
+        x.register_post_accumulate_grad_hook(lambda p: seen.append("post"))
+        x.requires_grad_(False)
+        x.requires_grad_(True)
+        same = t.autograd.graph.get_gradient_edge(x).node is node
+        (by_x,) = t.autograd.grad(out, x, retain_graph=True)
+        (out + (x * x).sum()).backward()
+        y = t.ones(2, requires_grad=True)
+        y.register_hook(lambda g: seen.append("of y"))
+        y.detach_().requires_grad_()
+        (2 * y).sum().backward()
+        return same, node.metadata, by_x, x.grad, y.grad, seen
+
+    agree(program)
+
+
+def test_leaves_that_are_none_any_more():
+    def program(t):
+        x = t.ones(2, requires_grad=True)
+        out = (3 * x).sum()
+        x.requires_grad_(False)
+        x.mul_(t.ones(2, requires_grad=True))
+        return x.is_leaf, failing(out.backward)
+
+    agree(program)
+
+
+def test_modules_that_are_trained_in_turn():
+    def program(t):
+        d, g, found = t.nn.Linear(2, 1), t.nn.Linear(2, 2), []
+        for module in (d, g, d, g):
+            for each in (d, g):
+                each.requires_grad_(True)
+                each.zero_grad()
+            out = d(g(t.ones(3, 2))).sum()
+            module.requires_grad_(False)
+            out.backward()
+            found.append([p.grad is None for each in (d, g) for p in each.parameters()])
+        return found
+
+    agree(program)

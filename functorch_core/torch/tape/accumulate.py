@@ -132,15 +132,36 @@ class AccumulateGrad(Node):
         return self.leaf()
 
     def apply(self, grads: Sequence, create_graph: bool) -> tuple:
-        """Accumulate into the leaf's `.grad`."""
+        """Accumulate into the leaf's `.grad`, unless it has been frozen since the forward pass."""
         leaf, grad = self.leaf(), grads[0]
         if grad is not None and leaf is not None:
-            accumulate_into(leaf, grad, create_graph)
+            edge = leaf._ge
+            if edge is not None:
+                if edge[0] is not self and not isinstance(edge[0], AccumulateGrad):
+                    raise RuntimeError(NO_LEAF_ANY_MORE)
+                accumulate_into(leaf, grad, create_graph)
             if self.post_hooks:
                 for hook in list(self.post_hooks.values()):
                     if hook(leaf) is not None:
                         raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         return ()
+
+
+NO_LEAF_ANY_MORE = "leaf variable has been moved into the graph interior"
+
+
+def freeze(leaf):
+    """Let a leaf require no gradient. It keeps its sink, to which graphs lead and hooks belong, for `unfreeze`."""
+    if leaf._ge is not None:
+        leaf._sink, leaf._ge = leaf._ge, None
+
+
+def unfreeze(leaf):
+    """Let a tensor without history be a leaf: the one that it was, if it has been frozen."""
+    sink = leaf._sink
+    leaf._ge = (AccumulateGrad(leaf), 0) if sink is None or sink[0].leaf() is not leaf else sink
+    if sink is not None:
+        leaf._sink = None
 
 
 SWAPPED = (

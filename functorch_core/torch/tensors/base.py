@@ -23,6 +23,7 @@ OWN_STATE = frozenset(
     {
         "_value",
         "_ge",
+        "_sink",
         "_view",
         "_level",
         "_own_version",
@@ -108,6 +109,7 @@ class Tensor(_Instance):
     # Defaults of the instance attributes: a fresh result sets only `_value` (and `_ge`).
     _value: Value
     _ge: tuple | None = None  # (node, output index) if it requires grad: the edge to the tape
+    _sink: tuple | None = None  # of a frozen leaf, the edge that it had: graphs and hooks refer to it
     _view = None  # how it shares memory with others: a `_views.Alias`
     _level = None  # set while it is a wrapper inside a func transform
     _own_version = 0

@@ -6,7 +6,7 @@ from ....core import dtypes as dt
 from ....core.trace import Traced
 from ....core.warn import warn
 from ...levels import levels as _levels
-from ...tape.accumulate import AccumulateGrad, Unfollowed, own_copy
+from ...tape.accumulate import AccumulateGrad, Unfollowed, freeze, own_copy, unfreeze
 from ...tape.backward import backward as _backward
 from ...tape.modes import state
 from ...tape.node import Handle
@@ -95,7 +95,7 @@ class Autograd:
         if state.transforms:
             raise RuntimeError(IN_TRANSFORM)
         if not value:
-            self._ge = None
+            freeze(self)
         elif self._ge is None or not self._ge[0].followed:
             if self._is_inference and not state.inference:
                 raise RuntimeError(
@@ -105,7 +105,7 @@ class Autograd:
                 raise explain(RuntimeError(ONLY_FLOATING))
             if self._view is not None and self._view.base is not None:
                 self._view.base, self._view.skip = None, 0  # a leaf's history is its own, not its base's
-            self._ge = AccumulateGrad(self), 0
+            unfreeze(self)
         if hasattr(self._level, "as_leaf"):  # a dual tensor
             self._level = self._level.as_leaf(self._ge)
 
@@ -311,7 +311,10 @@ class Autograd:
         """
         if self._view is not None and self._view.base is not None:
             raise RuntimeError(DETACHED_VIEW)
-        self._ge = None
+        if self.is_leaf:
+            freeze(self)
+        else:
+            self._ge = None
         return self
 
     @property
