@@ -10,6 +10,7 @@ import pytest
 from functorch_core import engine, torch
 from functorch_core.torch.operators.nn import attention
 
+from ..nn import both
 from .against_reference import assert_same, assert_same_error, pair
 
 reference = pytest.importorskip("torch")
@@ -325,6 +326,30 @@ def test_losses_of_pairs(name, reduction):
         target,
         scale=20,
     )
+
+
+WEIGHTED = ["mse_loss", "l1_loss", "huber_loss"]
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_weighted_losses_of_pairs(name, reduction):
+    x, y, w = (array(3, 4, seed=i) for i in range(3))
+    agree(lambda F, x, y, w: getattr(F, name)(x, y, weight=w, reduction=reduction), x, y, np.abs(w) + 0.1, scale=20)
+    agree(lambda F, x, y, w: getattr(F, name)(x, y, weight=w, reduction=reduction), x[0], y, np.abs(w[0]) + 0.1)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_what_weights_of_pairs_may_be(name):
+    def program(t):
+        f, x, y = getattr(t.nn.functional, name), t.ones(2, 2), t.zeros(2, 2)
+        shapes = [(2,), (1, 2), (), (2, 2, 1), (4,)]
+        found = [both.failing(f, x, y, weight=t.ones(s), reduction=r) for s in shapes for r in ("none", "mean", "?")]
+        found += [both.failing(f, x, y, weight=x, reduction="?"), both.failing(f, t.ones(2, 1), t.ones(2), weight=x)]
+        weights = [x.double(), x.long(), x.to(t.complex64)]
+        return found, [repr(f(x, y, weight=w)) for w in weights], repr(f(x, y, weight=y))
+
+    both.agree(program)
 
 
 def test_binary_losses():

@@ -62,40 +62,26 @@ def reduced(loss, reduction: str):
 
 
 @torch_op(autocast="full")
-def _mse_loss(input: Tensor, target: Tensor, reduction, weight: MaybeTensor = None):
+def _mse_loss(input: Tensor, target: Tensor, reduction):
     x, y = promote(input, target)
     if aval_of(x).dtype not in dt.INEXACT:
         if reduction == "mean":
             raise NotImplementedError(f"\"mse_cpu\" not implemented for '{name_of(x)}'")
     difference = p.sub(wide(x), wide(y))
     loss = p.mul(difference, difference)
-    return like(_weighted_mean(loss, weight, reduction), x)
-
-
-def _weighted_mean(loss, weight, reduction):
-    """Losses times weights; their mean is divided by the sum of the weights."""
-    if weight is not None and reduction == "mean":
-        weight = broadcast([like(weight, loss), loss])[0]
-        return p.div(total(p.mul(loss, weight)), total(weight))
-    return reduced(_weighted(loss, weight), reduction)
+    return like(reduced(loss, reduction), x)
 
 
 def _weighted(loss, weight):
     return loss if weight is None else p.mul(loss, broadcast([like(weight, loss), loss])[0])
 
 
-@torch_op(
-    autocast="full",
-    node=loss_node(lambda a: "Abs0(Sub0(input, target))" if a.weight is None else "AbsBackward0"),
-    saves="nothing",
-)
-def _l1_loss(input: Tensor, target: Tensor, reduction, weight: MaybeTensor = None):
+@torch_op(autocast="full", node=loss_node("Abs0(Sub0(input, target))"), saves="nothing")
+def _l1_loss(input: Tensor, target: Tensor, reduction):
     x, y = promote(input, target)
     if reduction == "mean" and aval_of(x).dtype not in dt.INEXACT:
         raise RuntimeError(MEAN_DTYPE.format(what="Input", dtype=name_of(x)))
-    loss = magnitude(p.sub(x, y))
-    out = _weighted_mean(loss, weight, reduction)
-    return out if weight is None else like(out, x)
+    return reduced(magnitude(p.sub(x, y)), reduction)
 
 
 @torch_op(autocast="full")
@@ -134,14 +120,14 @@ def _huber(delta: float):
 
 
 @torch_op(autocast="full")
-def _huber_loss(input: Tensor, target: Tensor, reduction, delta, weight: MaybeTensor = None):
+def _huber_loss(input: Tensor, target: Tensor, reduction, delta):
     if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     x, y = promote(input, target)
     require_held(input, x)
     require_floating("huber_cpu", x)
     loss = _huber(float(delta))(p.sub(wide(x), wide(y)))
-    return like(_weighted_mean(loss, weight, reduction), input)
+    return like(reduced(loss, reduction), input)
 
 
 def require_held(input, computed):
@@ -160,26 +146,53 @@ def _warn_sizes(input, target):
         )
 
 
+def _weighted_loss(loss, input, weight, reduction: str, mean):
+    """Losses of pairs times weights, reduced; `mean` takes the products and the weights.
+
+    ValueError for weights of another shape than the input's, and for what is no reduction.
+    """
+    if weight.size() != input.size():
+        raise ValueError("Weights and input must have the same size.")
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
+    loss = loss * weight
+    return loss if reduction == "none" else loss.sum() if reduction == "sum" else mean(loss, weight)
+
+
+def _by_weights(loss, weight):
+    return loss.sum() / weight.sum()
+
+
+def _by_number(loss, weight):
+    return loss.mean()
+
+
 @overridable
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """Squared differences.
+    """Squared differences. Weights are as many as the input; the mean is divided by their sum.
 
     >>> nn.functional.mse_loss(torch.tensor([1., 3.]), torch.tensor([1., 1.]))
     tensor(2.)
     """
     _warn_sizes(input, target)
-    return _mse_loss(input, target, legacy_reduction(size_average, reduce, reduction), weight)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if weight is not None:
+        return _weighted_loss(_mse_loss(input, target, "none"), input, weight, reduction, _by_weights)
+    return _mse_loss(input, target, reduction)
 
 
 @overridable
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """Absolute differences.
+    """Absolute differences. Weights are as many as the input; the mean is divided by their sum.
 
     >>> nn.functional.l1_loss(torch.tensor([1., 3.]), torch.tensor([1., 1.]))
     tensor(1.)
     """
     _warn_sizes(input, target)
-    return _l1_loss(input, target, legacy_reduction(size_average, reduce, reduction), weight)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if weight is not None:
+        return _weighted_loss(_l1_loss(input, target, "none"), input, weight, reduction, _by_weights)
+    return _l1_loss(input, target, reduction)
 
 
 @overridable
@@ -200,11 +213,15 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Half squared differences below delta, delta * (absolute ones - delta / 2) above.
 
+    Weights are as many as the input; the mean is divided by their number.
+
     >>> nn.functional.huber_loss(torch.tensor([3.]), torch.tensor([1.]))
     tensor(1.5000)
     """
     _warn_sizes(input, target)
-    return _huber_loss(input, target, reduction, delta, weight)
+    if weight is not None:
+        return _weighted_loss(_huber_loss(input, target, "none", delta), input, weight, reduction, _by_number)
+    return _huber_loss(input, target, reduction, delta)
 
 
 # ---- classes -------------------------------------------------------------------------------------
