@@ -11,6 +11,7 @@ import pathlib
 import pickle
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -263,6 +264,35 @@ def test_at_once_and_other_threads():
     thread.start()
     thread.join()
     assert [x.is_meta for x in made] == [True, True, False, True]
+
+
+def test_default_devices_are_of_their_thread():
+    def program(t):
+        def devices():
+            made = [t.ones(1), t.tensor([1.0]), t.nn.Linear(1, 1).weight]
+            return [str(d) for d in (t.get_default_device(), *[x.device for x in made])]
+
+        def with_its_own():
+            t.set_default_device("meta")
+            with t.device("cpu"):
+                inner = devices()
+            return inner, devices()
+
+        found = []
+        try:
+            with ThreadPoolExecutor(1) as other, t.device("meta"):
+                found += [devices(), other.submit(devices).result(), other.submit(with_its_own).result(), devices()]
+                with t.device("cpu"):
+                    found += [devices(), other.submit(devices).result()]
+                found += [devices()]
+            t.set_default_device("meta")
+            with ThreadPoolExecutor(1) as other:
+                found += [devices(), other.submit(devices).result()]
+        finally:
+            t.set_default_device(None)
+        return [*found, devices()]
+
+    assert program(ours) == program(reference)
 
 
 @pytest.mark.parametrize("tier", ["reference", "per-op", "fused", "immediate"])

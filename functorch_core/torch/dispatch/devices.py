@@ -25,7 +25,8 @@ class NotThere(AssertionError, RuntimeError):
 def resolve(device) -> _types.device:
     """The device an argument names; None is the default one."""
     if device is None:
-        return _types.CPU if _types.defaults.device in _types.HOST else _default_device()
+        on_host = not _types.defaults.places or _types.placing.device in _types.HOST
+        return _types.CPU if on_host else _default_device()
     if device.__class__ is not _types.device:
         device = _types.device(device)
     return META if device.type == "meta" else device
@@ -45,7 +46,7 @@ def _default_device() -> _types.device:
         frame = frame.f_back
     while frame.f_back is not None and frame.f_code.co_filename in PLUMBING:
         frame = frame.f_back
-    return _types.CPU if frame.f_code.co_filename.startswith(OWN) else resolve(_types.defaults.device)
+    return _types.CPU if frame.f_code.co_filename.startswith(OWN) else resolve(_types.placing.device)
 
 
 def move(value: Value, device: _types.device) -> Value:

@@ -21,7 +21,7 @@ from ..tensors.base import Tensor
 from .op import PLAIN, Composite
 from .paths import remember
 
-_new = object.__new__
+_new, _defaults, _placing = object.__new__, _types.defaults, _types.placing
 INTS = frozenset({int})
 TUPLES = frozenset({tuple, _types.Size})
 FEW = 128  # elements
@@ -47,7 +47,7 @@ class Factory(Composite):
         return self
 
     def __call__(self, /, *args, **kwargs):
-        looked_up = active.plain and _types.defaults.device in _types.HOST and not open_traces
+        looked_up = active.plain and (not _defaults.places or _placing.device in _types.HOST) and not open_traces
         key = self.key(args, kwargs) if looked_up else None
         if key is None:
             return super().__call__(*args, **kwargs)

@@ -322,8 +322,8 @@ def _ask_mode(func, types, args, kwargs):
     modes = state.modes
     if isinstance(getattr(modes[-1].__torch_function__, "__self__", None), type):
         raise RuntimeError(CLASS_METHOD)
-    device = _types.defaults.device
-    if device is not None and len(_types.self_stack) > modes[-1]._n_devices and _is_factory(func):
+    device = _types.placing.device
+    if device is not None and len(_types.placing.outer) > modes[-1]._n_devices and _is_factory(func):
         kwargs = {"device": device, **(kwargs or {})}
     state.modes = modes[:-1]
     try:
@@ -577,7 +577,7 @@ class TorchFunctionMode:
         activate()
         modes_on.add(1)
         state.modes += (self,)
-        self._n_devices = len(_types.self_stack)
+        self._n_devices = len(_types.placing.outer)
         return self
 
     def __exit__(self, *exc):

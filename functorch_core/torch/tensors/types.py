@@ -7,6 +7,7 @@ import functools
 import importlib
 import math
 import operator
+import threading
 
 import ml_dtypes
 import numpy as np
@@ -221,10 +222,24 @@ def scalar_name(numpy) -> str:
 
 class _Defaults:
     dtype = float32
+    places = False  # from the first default device on: factories ask for that of their thread
+
+
+class _Placing(threading.local):
+    """The default device of a thread, and those of the `with torch.device` that it is inside of."""
+
     device = None
+    outer: tuple = ()
 
 
-defaults = _Defaults()
+defaults, placing = _Defaults(), _Placing()
+
+
+def place_by_default(device):
+    """Let the factories of this thread place what they make on a device; None is the CPU."""
+    placing.device = device
+    if device is not None:
+        defaults.places = True
 
 
 def set_default_dtype(d: dtype, /):
@@ -331,37 +346,37 @@ class device:
         return reduce_made(device, (self.type,) if self.index is None else (self.type, self.index))
 
     def __enter__(self):
-        self_stack.append(defaults.device)
-        defaults.device = self
+        placing.outer += (placing.device,)
+        place_by_default(self)
         return self
 
     def __exit__(self, *exc):
-        defaults.device = self_stack.pop()
+        *outer, placing.device = placing.outer
+        placing.outer = tuple(outer)
 
 
-self_stack: list = []
 CPU = device("cpu")
 HOST = (None, CPU)  # default devices that are the CPU
 
 
 def set_default_device(d):
-    """The device of factories from now on; None is the CPU.
+    """The device of factories from now on, in this thread; None is the CPU.
 
     >>> torch.set_default_device("meta")
     >>> torch.ones(2).device
     device(type='meta')
     >>> torch.set_default_device(None)
     """
-    defaults.device = None if d is None else device(d)
+    place_by_default(None if d is None else device(d))
 
 
 def get_default_device() -> device:
-    """The device of factories.
+    """The device of this thread's factories.
 
     >>> torch.get_default_device()
     device(type='cpu')
     """
-    return defaults.device or CPU
+    return placing.device or CPU
 
 
 class _Named:
