@@ -79,7 +79,7 @@ def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 def _fused(weight, bias, mean, var, eps, scale, shift, shape):
     bias_dtype = weight.dtype if bias is None else bias.dtype
-    needs_grad = weight.requires_grad if bias is None else bias.requires_grad
+    needs_grad = bias is not None and bias.requires_grad
     factor = scale * rsqrt(var + eps)
     new_weight = (weight * factor.reshape(shape)).to(weight.dtype)
     new_bias = ((0 if bias is None else bias) - mean) * factor + shift

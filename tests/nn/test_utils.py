@@ -78,6 +78,18 @@ def test_fusion():
     agree(program)
 
 
+def test_which_parts_of_fused_layers_require_gradients():
+    def program(t):
+        nn, u = t.nn, t.nn.utils
+        pairs = [(u.fuse_conv_bn_eval, lambda bias: nn.Conv2d(1, 1, 1, bias=bias), nn.BatchNorm2d(1).eval())]
+        pairs += [(u.fuse_linear_bn_eval, lambda bias: nn.Linear(2, 1, bias=bias), nn.BatchNorm1d(1).eval())]
+        fused = [fuse(layer(bias).eval(), norm) for fuse, layer, norm in pairs for bias in (True, False)]
+        fused += [fuse(layer(True).eval().requires_grad_(False), norm) for fuse, layer, norm in pairs]
+        return [(f.weight.requires_grad, f.bias.requires_grad) for f in fused]
+
+    agree(program)
+
+
 # ---- parametrizations ----------------------------------------------------------------------------
 
 
