@@ -1,5 +1,7 @@
 """Corners of the tape that PyTorch's own test_autograd.py goes into, against PyTorch."""
 
+import copy
+
 import pytest
 
 from functorch_core import torch as ours
@@ -330,5 +332,33 @@ def test_modules_that_are_trained_in_turn():
             out.backward()
             found.append([p.grad is None for each in (d, g) for p in each.parameters()])
         return found
+
+    agree(program)
+
+
+def test_parameters_and_copies_of_inference_tensors():
+    def program(t):
+        nn, normal = t.nn, t.ones(1)
+
+        class Own(t.Tensor):
+            pass
+
+        with t.inference_mode():
+            x, layer, of_normal = t.ones(1), nn.Linear(1, 1), nn.Parameter(normal)
+            seen = [p.is_inference() for p in (*layer.parameters(), nn.Parameter(x), nn.Buffer(x), of_normal)]
+            seen += [copy.deepcopy(y).is_inference() for y in (x, normal)]
+        errors = [failing(nn.Parameter, y) for y in (x, x.as_subclass(Own), layer.weight)]
+        errors += [failing(nn.Linear(1, 1).load_state_dict, layer.state_dict(), assign=True)]
+        errors += [failing(layer.load_state_dict, nn.Linear(1, 1).state_dict())]
+        found = [
+            nn.Parameter(x, requires_grad=False),
+            x.as_subclass(Own),
+            copy.deepcopy(x),
+            copy.deepcopy(layer).weight,
+        ]
+        layer.weight.data.fill_(2)
+        layer.bias.data.zero_()
+        seen += [y.is_inference() for y in found] + [layer(t.ones(1, 1)).item()]
+        return seen, [layer.to(t.float64).weight.is_inference(), of_normal._version], [e[:1] for e in errors]
 
     agree(program)

@@ -42,6 +42,8 @@ def _sharing(data: Tensor, cls: type) -> Tensor:
     new = of_class(new_tensor(data._read()), cls)
     alias = share(data)
     new._view = Alias(alias.cell, alias.chain, None)
+    if data._is_inference:
+        new._is_inference = True
     return new
 
 

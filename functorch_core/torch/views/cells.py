@@ -786,7 +786,7 @@ def check_writable(tensor: Tensor, overlapping: bool = False, captured: bool = F
     is allowed, what a function being transformed has captured. Its error says `op`: see there."""
     if active.births and not captured:
         active.levels.check_captured(tensor, op)
-    if tensor._is_inference and not state.inference:
+    if tensor._is_inference and not state.inference and not (tensor._view is not None and tensor._view.untracked):
         raise RuntimeError(INFERENCE_INPLACE)
     if not overlapping and tensor._view is not None and tensor._view.chain:
         check_overlap(tensor)

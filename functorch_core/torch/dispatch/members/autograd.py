@@ -348,9 +348,11 @@ class Autograd:
         if self._device is not None and new._device is not None:
             self._value, self._device = new._value, new._device  # attributes stay, as in PyTorch
             return
-        version = self._version
+        version = 0 if self._is_inference else self._version
         see(self, new)
-        self._view.earlier = version - self._version
+        self._is_inference = new._is_inference
+        if not new._is_inference:
+            self._view.earlier = version - self._version
 
     @data.deleter
     def data(self):

@@ -6,6 +6,7 @@ import copy
 import copyreg
 
 from ....engine.value import settle
+from ...tape.modes import state
 from ...tensors.base import Tensor, new_tensor, of_class
 from ...tensors.types import named
 from ...views.bits import bits_of
@@ -34,7 +35,7 @@ class Copying:
         new.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items()})
         for name, value in in_slots(self).items():
             setattr(new, name, copy.deepcopy(value, memo))
-        if self._is_inference:
+        if state.inference:
             new._is_inference = True
         if self.requires_grad:
             new.requires_grad = True

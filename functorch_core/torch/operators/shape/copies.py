@@ -370,6 +370,8 @@ def as_subclass(self, cls):
         out = new_tensor(self._read(), self._ge)
         alias = share(self)
         out._view = Alias(alias.cell, alias.chain, *based_on(self, alias))
+        if self._is_inference:
+            out._is_inference = True
     return of_class(out, cls)
 
 
