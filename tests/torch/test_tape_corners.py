@@ -1,5 +1,6 @@
 """Corners of the tape that PyTorch's own test_autograd.py goes into, against PyTorch."""
 
+import collections
 import copy
 
 import pytest
@@ -360,5 +361,40 @@ def test_parameters_and_copies_of_inference_tensors():
         layer.bias.data.zero_()
         seen += [y.is_inference() for y in found] + [layer(t.ones(1, 1)).item()]
         return seen, [layer.to(t.float64).weight.is_inference(), of_normal._version], [e[:1] for e in errors]
+
+    agree(program)
+
+
+COLLECTIONS = {
+    "values": lambda *xs: dict(enumerate(xs)).values(),
+    "keys": lambda *xs: dict.fromkeys(xs).keys(),
+    "set": lambda *xs: set(xs[:1]),
+    "deque": lambda *xs: collections.deque(xs),
+    "generator": lambda *xs: (x for x in xs),
+    "user's": lambda *xs: collections.UserList(xs),
+    "empty": lambda *xs: {}.values(),
+    "text": lambda *xs: "xy",
+    "pairs": lambda *xs: dict(enumerate(xs)).items(),
+}
+
+
+@pytest.mark.parametrize("kind", COLLECTIONS)
+def test_collections_of_tensors(kind):
+    def program(t):
+        found, of, grad, backward = [], COLLECTIONS[kind], t.autograd.grad, t.autograd.backward
+        calls = [
+            lambda x, y, out: grad(out, of(x, y)),
+            lambda x, y, out: grad(of(out), x),
+            lambda x, y, out: grad(out, x, of(t.ones(()))),
+            lambda x, y, out: out.backward(inputs=of(x, y)),
+            lambda x, y, out: backward(of(out)),
+            lambda x, y, out: backward(out, of(t.ones(()))),
+        ]
+        for call in calls:
+            x, y, out = _product(t)
+            given = []
+            error = failing(lambda call, *xs: given.append(call(*xs)), call, x, y, out)
+            found.append((error, given, x.grad, y.grad))
+        return found
 
     agree(program)

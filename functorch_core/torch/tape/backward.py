@@ -189,10 +189,13 @@ def _batched_grad(outputs, inputs, grad_outputs, create_graph) -> list:
 
 
 def as_tuple(x) -> tuple:
-    """A single tensor (or edge) as a tuple of one."""
-    if isinstance(x, tuple) and hasattr(x, "node"):  # a GradientEdge
-        return (x,)
-    return tuple(x) if isinstance(x, (tuple, list)) or hasattr(x, "__next__") else (x,)
+    """A single tensor (or edge) as a tuple of one, what else can be iterated over as a tuple."""
+    return (x,) if has_edge(x) else tuple(x)
+
+
+def has_edge(x) -> bool:
+    """Whether it is a tensor or a GradientEdge."""
+    return hasattr(x, "_edge") or hasattr(x, "output_nr")
 
 
 def root_grads(outputs: Sequence, grads) -> list:
@@ -263,12 +266,16 @@ def _grad_of_edge(i: int, edge, g):
 
 
 def edge_of(x):
-    """The edge of a tensor, or a GradientEdge as a plain edge; None without history."""
+    """The edge of a tensor, or a GradientEdge as a plain edge; None without history; RuntimeError for anything else."""
+    if not has_edge(x):
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(x).__name__}")
     return x._edge() if hasattr(x, "_edge") else (x[0], x[1])
 
 
 def edge_of_root(y, index: int):
     """The edge a pass starts from; RuntimeError without one."""
+    if not has_edge(y):
+        raise AssertionError("Expected output to be a torch.Tensor")
     edge = edge_of(y)
     if edge is None or not edge[0].followed:
         raise RuntimeError(NO_GRAD.format(index=index))
