@@ -577,3 +577,51 @@ def test_tensors_in_containers_under_vmap():
         return found, seen
 
     agree(program)
+
+
+CALLS = {
+    "one": lambda f, a, b: f(a, b=b),
+    "in another order": lambda f, a, b: f(b=b, a=a),
+    "all": lambda f, a, b: f(a, c=2.0, b=b),
+    "by position": lambda f, a, b: f(a, b, 2.0),
+    "a gap": lambda f, a, b: f(a, c=2.0),
+    "only the second": lambda f, a, b: f(b=b),
+    "twice": lambda f, a, b: f(a, a=a),
+    "unknown": lambda f, a, b: f(a, d=b),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_arguments_by_name(call, n):
+    def program(torch):
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, a, b=None, c=3.0):
+                ctx.save_for_backward(a, b)
+                ctx.c = c
+                return a * b * c
+
+            @staticmethod
+            def backward(ctx, g):
+                a, b = ctx.saved_tensors
+                return (g * b * ctx.c, g * a * ctx.c, None)[:n] if n > 1 else (ctx.needs_input_grad,)
+
+        a, b = (torch.tensor([x], requires_grad=True) for x in (2.0, 5.0))
+        out = CALLS[call](Product.apply, a, b)
+        out.backward()
+        return out, a.grad, b.grad
+
+    agree(program, messages=True)
+
+
+def test_arguments_by_name_that_have_no_place():
+    def program(torch):
+        class Keywords(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, **options):
+                return x * 2
+
+        return Keywords.apply(torch.ones(1), factor=2)
+
+    agree(program, messages=True)

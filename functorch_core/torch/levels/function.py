@@ -475,7 +475,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         if cls.setup_context is not Function.setup_context:
             args = _with_defaults(cls.forward, args, kwargs)
         elif kwargs:
-            raise TypeError("apply() takes no keyword arguments")
+            args = _by_position(cls.forward, args, kwargs)
         if state.transforms or any([getattr(x, "_level", None) is not None for x in args]):
             from .function_levels import apply_at_levels, are_in_transforms
 
@@ -507,6 +507,22 @@ def _with_defaults(forward, args, kwargs) -> tuple:
         bound = lenient_signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args
+
+
+def _by_position(forward, args: tuple, kwargs: dict) -> tuple:
+    """Arguments after `ctx`, those by name in their places: up to the last that is given, without defaults."""
+    parameters = list(lenient_signature(forward).parameters.values())[1:]
+    names = [q.name for q in parameters if q.kind is q.POSITIONAL_OR_KEYWORD or q.kind is q.POSITIONAL_ONLY]
+    for name in kwargs:
+        if name not in names:
+            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+        if name in names[: len(args)]:
+            raise TypeError(f"forward() got multiple values for argument '{name}'")
+    wanted = names[len(args) : 1 + max(map(names.index, kwargs))]
+    for i, name in enumerate(wanted, len(args)):
+        if name not in kwargs:
+            raise TypeError(f"forward() missing required argument: '{name}' (position {i})")
+    return (*args, *[kwargs[name] for name in wanted])
 
 
 # ---- calling forward -----------------------------------------------------------------------------
