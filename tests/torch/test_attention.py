@@ -9,6 +9,7 @@ from functorch_core.torch.nn import functional as F
 import functorch_core as fc
 from functorch_core import torch
 from functorch_core.kernels.attention_on_host import Attention
+from tests.nn import both
 
 SHAPES = {  # query's leading dimensions, queries, keys, width of keys, of values
     "few heads": ((1, 2), 70, 70, 8, 8),
@@ -205,3 +206,17 @@ def test_small_gradients_of_small_weights():
     wanted = expected(*[x.astype(np.float64) for x in (q, k, v, g)], None, False, 0.15)
     for a, b in zip(found(q, k, v, g, scale=0.15), wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3 * np.abs(b).max())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_dtypes_of_masks(dtype):
+    def program(t):
+        attend, x, found = t.nn.functional.scaled_dot_product_attention, t.ones(1, 1, 2, 4), []
+        for name in ("float16", "bfloat16", "float32", "float64", "bool", "int64", "complex64"):
+            q, mask = x.to(getattr(t, dtype)), t.ones(2, 2).to(getattr(t, name))
+            found.append(both.failing(attend, q, q, q, attn_mask=mask))
+            with t.autocast("cpu"):
+                found.append(both.failing(attend, q, q, q, attn_mask=mask))
+        return found
+
+    both.agree(program)

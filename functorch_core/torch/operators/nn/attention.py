@@ -146,6 +146,12 @@ def _attention(
                 "value.dtype: "
                 f"{c_name(value)} instead."
             )
+    if mask is not None and aval_of(mask).dtype not in (dt.bool_, dt.float32, aval_of(query).dtype):
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, "
+            f"but got attn_mask.dtype: {c_name(mask)} and  query.dtype: {c_name(query)} "
+            "instead."
+        )
     operands = [query, key, value, *(x for x in (mask, keep) if x is not None)]
 
     def attend(q, k, v, *rest):
@@ -186,13 +192,6 @@ def scaled_dot_product_attention(
             "got "
             f"query.dim(): {query.ndim}, key.dim(): {key.ndim} and value.dim(): "
             f"{value.ndim} instead."
-        )
-    if attn_mask is not None and attn_mask._aval.dtype not in (dt.bool_, *dt.FLOATING):
-        names = [c_name(x._read()) for x in (attn_mask, query)]
-        raise RuntimeError(
-            "Expected attn_mask dtype to be bool or float or to match query dtype, "
-            f"but got attn_mask.dtype: {names[0]} and  query.dtype: {names[1]} "
-            "instead."
         )
     factor = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else float(scale)
     keep = None
