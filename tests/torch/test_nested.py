@@ -1,6 +1,7 @@
 """torch.nested against PyTorch's: values, shapes, kinds of errors, gradients; attention against the examples'."""
 
 import copy
+import io
 import pickle
 
 import pytest
@@ -291,3 +292,33 @@ def test_what_takes_no_nested_tensors_says_so():
     with pytest.raises(RuntimeError, match="offsets must not decrease"):
         ours.nested.nested_tensor_from_jagged(ours.ones(3), ours.tensor([0, 5]))
     assert nested_module.NestedInt(3) * 2 != nested_module.NestedInt(3)
+
+
+@pytest.mark.parametrize("layout", ["jagged", "strided"])
+def test_files_are_loaded_as_weights(layout):
+    x = ours.nested.nested_tensor([ours.ones(2, 3), ours.zeros(1, 3)], layout=getattr(ours, layout))
+    y, buffer = x * 2, io.BytesIO()
+    ours.save({"x": x, "y": y, "p": ours.nn.Parameter(x), "again": x}, buffer)
+    for weights_only in (True, False):
+        buffer.seek(0)
+        found = ours.load(buffer, weights_only=weights_only)
+        assert found["again"] is found["x"] and found["x"].layout is x.layout and found["p"].requires_grad
+        assert [a.tolist() for a in (found["x"] + found["y"]).unbind()] == [a.tolist() for a in (x + y).unbind()]
+
+
+def test_files_of_damaged_nested_tensors():
+    x = ours.nested.nested_tensor([ours.ones(2), ours.ones(1)], layout=ours.jagged)
+
+    class Damaged:
+        def __init__(self, *parts):
+            self.parts = parts
+
+        def __reduce__(self):
+            return x.__reduce_ex__(2)[0], self.parts
+
+    for parts in ((1, False, 2), (ours.ones(3), False, None, None, 1), (ours.ones(3), False), ("x", 2, 3, 4, 5)):
+        buffer = io.BytesIO()
+        ours.save([Damaged(*parts)], buffer)
+        buffer.seek(0)
+        with pytest.raises(pickle.UnpicklingError):
+            ours.load(buffer)

@@ -34,6 +34,7 @@ OWN_STATE = frozenset(
         "_retains_grad",
         "_is_inference",
         "_device",
+        "_ragged_by",  # of offsets: what nested tensors know of them
     }
 )
 

@@ -100,10 +100,10 @@ class Ragged:
     def of(cls, offsets: Tensor, lengths: Tensor | None = None) -> Ragged:
         """The one of offsets and lengths, which is the same for the same tensors."""
         source = offsets if lengths is None else lengths
-        known = source.__dict__.get("_ragged")
+        known = getattr(source, "_ragged_by", None)
         if known is None or known.offsets is not offsets or known.lengths is not lengths:
             known = cls(offsets, lengths)
-            source._ragged = known
+            source._ragged_by = known
         return known
 
     @classmethod
@@ -391,7 +391,7 @@ class NestedTensor(Tensor):
     def __reduce_ex__(self, protocol):
         ragged = self._ragged
         parts = (self._shapes,) if ragged is None else (ragged.offsets, ragged.lengths, self._axis)
-        return _rebuilt, (self._packed.detach(), self.requires_grad, *parts)
+        return _types.named("_utils._rebuild_nested"), (self._packed.detach(), self.requires_grad, *parts)
 
     def __repr__(self, *, tensor_contents=None) -> str:
         if self._ragged is None:
@@ -414,7 +414,8 @@ class NestedTensor(Tensor):
         return str(self).__format__(spec)
 
 
-def _rebuilt(packed: Tensor, requires_grad: bool, *parts) -> NestedTensor:
+def rebuilt(packed: Tensor, requires_grad: bool, *parts) -> NestedTensor:
+    """The nested tensor of what `__reduce_ex__` has saved."""
     if len(parts) == 1:
         made = NestedTensor.strided(packed, parts[0])
     else:

@@ -24,7 +24,7 @@ from . import formats as engine
 from .api import ZIP_MAGIC
 from .archive import ArchiveReader, Settings
 from .packages import _package_registry, default_restore_location, location_tag, register_package
-from .rebuilders import _rebuild_distributed, _rebuild_sparse_tensor, _rebuild_wrapper_subclass
+from .rebuilders import _rebuild_distributed, _rebuild_nested, _rebuild_sparse_tensor, _rebuild_wrapper_subclass
 from .rebuilding import LoadedStorages, Rebuilder, known_names
 from .skipping import skip_data
 from .tensors import Rebuild, describe, reduce_storage, reduce_tensor
@@ -181,6 +181,8 @@ def _constants() -> dict[str, object]:
     found["torch._utils._rebuild_wrapper_subclass"] = _rebuild_wrapper_subclass
     found["torch._utils._rebuild_sparse_tensor"] = _rebuild_sparse_tensor
     found["torch._utils._rebuild_distributed"] = _rebuild_distributed
+    found["torch._utils._rebuild_nested"] = _rebuild_nested
+    found["torch.nested.tensor._rebuilt"] = _rebuild_nested  # the name in older files
     return found
 
 

@@ -85,6 +85,14 @@ def _rebuild_sparse_tensor(layout, data):
     return sparse_compressed_tensor(*data, layout=layout)
 
 
+def _rebuild_nested(packed, requires_grad, *parts):
+    """A nested tensor as a file describes it, which may be damaged."""
+    try:
+        return named("nested.tensor.rebuilt")(packed, requires_grad, *parts)
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise UnpicklingError(f"a saved nested tensor is damaged: {error}") from None
+
+
 def _rebuild_distributed(*saved):
     *saved, attributes = saved
     return set_state(named("distributed.tensor.api.restored")(*saved), None, attributes)
