@@ -398,3 +398,36 @@ def test_collections_of_tensors(kind):
         return found
 
     agree(program)
+
+
+def test_a_leaf_that_nobody_holds_has_its_hook_called():
+    """Its sink refers to it weakly: the hook was not called, and `variable` was None."""
+
+    def program(torch):
+        found = []
+
+        def loss():
+            w = torch.ones(3, requires_grad=True)
+            w.register_post_accumulate_grad_hook(lambda p: found.append(p.grad.tolist()))
+            return (w * 2).sum()
+
+        out = loss()
+        leaf = out.grad_fn.next_functions[0][0].next_functions[0][0].variable
+        out.backward()
+        return found, leaf.tolist(), leaf.grad.tolist()
+
+    agree(program)
+
+
+def test_a_subclass_of_parameter_with_further_arguments():
+    def program(torch):
+        class Point(torch.nn.Parameter):
+            def __new__(cls, data=None, manifold=None, requires_grad=True):
+                made = torch.Tensor._make_subclass(cls, data, requires_grad)
+                made.manifold = manifold
+                return made
+
+        point = Point(torch.ones(2), manifold="sphere")
+        return point.manifold, isinstance(point, torch.nn.Parameter), point.requires_grad, point.tolist()
+
+    agree(program)

@@ -77,7 +77,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             new.requires_grad = bool(requires_grad)
         return new
 
-    def __init__(self, data=None, requires_grad=True):
+    def __init__(self, *args, **kwargs):  # a subclass's `__new__` may take others
         pass
 
     def __deepcopy__(self, memo):
@@ -107,7 +107,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
             data, data.requires_grad if isinstance(data, Tensor) else False, persistent=persistent, _is_buffer=True
         )
 
-    def __init__(self, data=None, *, persistent=True):
+    def __init__(self, *args, **kwargs):
         pass
 
 

@@ -107,15 +107,21 @@ class AccumulateGrad(Node):
     """The sink of a leaf: adds what arrives to its `.grad`.
 
     The leaf is referenced weakly: leaf -> node -> leaf would be a cycle, which keeps the memory of
-    dropped leaves until the garbage collector runs.
+    dropped leaves until the garbage collector runs. Hooks that are called with the leaf `hold` it.
     """
 
-    __slots__ = ("leaf", "post_hooks")
+    __slots__ = ("held", "leaf", "post_hooks")
     __module__ = "torch.autograd"
 
     def __init__(self, variable):
         super().__init__(())
         self.leaf, self.post_hooks = weakref.ref(variable), None
+
+    def hold(self) -> dict:
+        """The hooks to be called once the leaf has its gradient, for one more; from now on the graph keeps the leaf."""
+        self.held = self.leaf()
+        self.post_hooks = {} if self.post_hooks is None else self.post_hooks
+        return self.post_hooks
 
     def name(self) -> str:
         """PyTorch's name of the node."""
@@ -179,6 +185,8 @@ def new_sink(leaf):
     if type(old) is AccumulateGrad:
         new = AccumulateGrad(leaf)
         new.extras, new.post_hooks = old.extras, old.post_hooks
+        if new.post_hooks:
+            new.held, old.held = leaf, None
         old.leaf, leaf._ge = _swapped, (new, 0)
 
 

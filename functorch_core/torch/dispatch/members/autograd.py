@@ -289,8 +289,7 @@ class Autograd:
         if not self.is_leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         node = self._own_edge()[0]
-        node.post_hooks = {} if node.post_hooks is None else node.post_hooks
-        return Handle(node.post_hooks, hook)
+        return Handle(node.hold(), hook)
 
     # ---- without history
 
