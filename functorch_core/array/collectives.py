@@ -110,39 +110,41 @@ def psum(x, axis_name, *, axis_index_groups: Groups = None):
     """The sum of x over all examples of the named axis (or axes, a tuple), the same in each.
 
     Of a Python number it is one: fc.psum(1, "i") is the size of the axis. With axis_index_groups,
-    lists of indices, the sum over the example's own group. NameError where no such axis is mapped.
+    lists of indices, the sum over the example's own group. Bools are counted. NameError where no
+    such axis is mapped.
 
     >>> import functorch_core as fc
     >>> fc.vmap(lambda x: x / fc.psum(x, "i"), axis_name="i")(fc.asarray([1., 3.]))
     Array([0.25, 0.75], dtype=float32)
     """
-    if axis_index_groups is None:
-        return tree.map_arrays(
-            lambda leaf: (
-                leaf * axis_size(axis_name)
-                if leaf.__class__ in (int, float, complex)
-                else wrap(ops.psum(as_value(leaf), axis_name=axis_name))
-            ),
-            x,
-        )
-    return tree.map_arrays(
-        lambda leaf: fc.sum(
-            _of_group("psum", leaf, axis_name, axis_index_groups), axis=0, dtype=as_value(leaf).aval.dtype
-        ),
-        x,
-    )
+
+    def total(leaf):
+        if axis_index_groups is None and leaf.__class__ in (bool, int, float, complex):
+            return leaf * axis_size(axis_name)
+        leaf = _countable(leaf)
+        if axis_index_groups is None:
+            return wrap(ops.psum(leaf._value, axis_name=axis_name))
+        return fc.sum(_of_group("psum", leaf, axis_name, axis_index_groups), axis=0, dtype=leaf.dtype)
+
+    return tree.map_arrays(total, x)
+
+
+def _countable(leaf) -> Array:
+    """An array that can be summed: bools as integers."""
+    x = wrap(as_value(leaf))
+    return x.astype(dt.DEFAULT_INT) if x.dtype is dt.bool_ else x
 
 
 @explaining
 def pmean(x, axis_name, *, axis_index_groups: Groups = None):
-    """The mean of x over all examples of the named axis (or axes, a tuple); see psum.
+    """The mean of x over all examples of the named axis (or axes, a tuple): of integers a float.
 
     >>> import functorch_core as fc
     >>> fc.vmap(lambda x: x - fc.pmean(x, "i"), axis_name="i")(fc.asarray([1., 3.]))
     Array([-1.,  1.], dtype=float32)
     """
     if axis_index_groups is None:
-        return _over_leaves(ops.pmean, x, axis_name=axis_name)
+        return tree.map_arrays(lambda leaf: wrap(ops.pmean(_countable(leaf)._value, axis_name=axis_name)), x)
     return _over_groups("pmean", fc.mean, x, axis_name, axis_index_groups)
 
 

@@ -24,6 +24,7 @@ from ..primitives import (
     broadcast_in_dim,
     concatenate,
     constant,
+    convert,
     div,
     eq,
     iota,
@@ -168,11 +169,12 @@ psum_p = _collective(
 )
 
 
-def pmean(x: Value, *, axis_name: str) -> Value:
-    """The mean of x over all examples of the named axis (or axes, a tuple)."""
+def pmean(x: Value, *, axis_name: str | tuple[str, ...]) -> Value:
+    """The mean of x over all examples of the named axis (or axes, a tuple): a float, if x is of integers."""
     names = axis_name if isinstance(axis_name, tuple) else (axis_name,)
     count = float(np.prod([axis_size(one, "pmean") for one in names]))
-    return div(psum(x, axis_name=names), count)
+    total = psum(x, axis_name=names)
+    return div(total if total.aval.dtype in dt.INEXACT else convert(total, dtype=dt.DEFAULT_FLOAT), count)
 
 
 # ---- pmax ----------------------------------------------------------------------------------------

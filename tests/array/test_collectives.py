@@ -105,8 +105,23 @@ def test_several_axes():
 
 def test_the_sum_of_a_number_is_a_number():
     sizes = []
-    fc.vmap(lambda x: sizes.append((fc.psum(1, "i"), fc.psum({"a": 2.0}, "i"))) or x, axis_name="i")(X)
-    assert sizes == [(4, {"a": 8.0})] and type(sizes[0][0]) is int
+    fc.vmap(
+        lambda x: sizes.append((fc.psum(1, "i"), fc.psum({"a": 2.0}, "i"), fc.psum(True, "i"))) or x, axis_name="i"
+    )(X)
+    assert sizes == [(4, {"a": 8.0}, 4)] and type(sizes[0][0]) is int
+
+
+@pytest.mark.parametrize("groups", [None, [[0, 1, 2]]])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "bool"])
+def test_integers_and_bools(dtype, groups):
+    """The mean is that of floats, and bools are counted, as by sum."""
+    x = np.array([[1, 2], [0, 4], [1, 5]]).astype(dtype)
+    total = fc.vmap(lambda x: fc.psum(x, "i", axis_index_groups=groups), axis_name="i")(x)
+    np.testing.assert_array_equal(total, np.broadcast_to(x.sum(0), (3, 2)))
+    assert total.dtype == (fc.int64 if dtype == "bool" else dtype)
+    mean = fc.vmap(lambda x: fc.pmean(x, "i", axis_index_groups=groups), axis_name="i")(x)
+    np.testing.assert_allclose(mean, np.broadcast_to(x.mean(0), (3, 2)), 1e-6)
+    assert mean.dtype == fc.float32
 
 
 @pytest.mark.parametrize(
