@@ -97,9 +97,9 @@ def var(a, axis=None, dtype=None, ddof=0, keepdims=False, *, where=None, mean=No
     if where is None and mean is None:
         return fc.var(a, axis=axis, correction=ddof, keepdims=keepdims)
     centre = mean_of(a, axis, where) if mean is None else as_array(mean)
-    off = fc.abs(a - centre)
+    off = fc.abs(_masked(a - centre, where, 0))  # before it is squared: the slope of what is left out may be NaN
     weights = fc.ones(a.shape, off.dtype) if where is None else _counted(a, where)
-    total = fc.sum(_masked(off * off, where, 0), axis=axis, keepdims=keepdims)
+    total = fc.sum(off * off, axis=axis, keepdims=keepdims)
     return total / (fc.sum(weights, axis=axis, keepdims=keepdims) - ddof)
 
 
