@@ -271,14 +271,13 @@ def _unique_known(rows, equal_nan: bool):
 @composed("rows", space="fc.numpy")
 def _unique_sized(rows, size, equal_nan):
     order, new = _sorted_rows(rows, equal_nan)
-    places = fc.nonzero(new, size=size, fill_value=rows.shape[0])[0]
+    edges = fc.nonzero(new, size=size + 1, fill_value=rows.shape[0])[0]  # one more: the end of the last one
+    places = edges[:size]
     valid = places < rows.shape[0]
     number = fc.cumsum(new) - 1
     inverse = fc.zeros(rows.shape[0], dtype=dt.int64).at[order].set(number)
-    edges = fc.concat([places, fc.asarray([rows.shape[0]])])
-    counts = fc.where(valid, fc.diff(edges), fc.zeros_like(places))
     first = fc.take(order, fc.where(valid, places, fc.zeros_like(places)), axis=0, mode="clip")
-    return first, inverse, counts, valid
+    return first, inverse, fc.diff(edges), valid
 
 
 @explaining

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import functorch_core as fc
 import functorch_core.numpy as jnp
 from tests.array.against import Case, check_gradient, check_values
 
@@ -460,3 +461,19 @@ SINGLE = (
 @pytest.mark.parametrize("line", [line for line in CASES if "~" in line])
 def test_gradients(line):
     check_gradient(Case(line, DATA), jnp, np)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 4, 6])
+@pytest.mark.parametrize("name, axis", [("k", None), ("n", None), ("rows", 0)])
+def test_unique_of_a_size(name, axis, size):
+    """The first so many of NumPy's, whether there are more or fewer; what is filled in is there 0 times."""
+
+    def found(x):
+        return jnp.unique(x, return_index=True, return_counts=True, axis=axis, size=size)
+
+    kept = [part[:size] for part in np.unique(DATA[name], return_index=True, return_counts=True, axis=axis)]
+    for values, index, counts in (found(DATA[name]), fc.jit(found)(DATA[name])):
+        assert len(values) == len(index) == len(counts) == size
+        for part, wanted in zip((values, index, counts), kept):
+            np.testing.assert_array_equal(part[: len(wanted)], wanted)
+        assert counts[len(kept[0]) :].sum() == 0
