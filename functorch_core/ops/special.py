@@ -83,8 +83,8 @@ igammac = binary(
 
 
 def _xlogy(x, y):
-    """x log y, whose derivatives are finite where x = 0, too."""
-    zero = p.eq(x, 0)
+    """x log y, whose derivatives are finite where x = 0, too: log y by x, and 0 where that is no number."""
+    zero = p.and_(p.eq(x, 0), p.not_(p.and_(p.gt(y, 0), p.lt(y, math.inf))))
     safe = p.select(zero, like(y, 1), y)
     out = p.select(zero, like(x, 0), p.mul(x, p.log(safe)))
     return p.select(p.ne(y, y), y, out)

@@ -17,7 +17,7 @@ from ..array.compose import composed, missing_name, of_arrays, with_signature
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from .hypergeometric import hyp1f1, hyp2f1
-from .integrals import bernoulli_numbers, dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence, wofz
+from .integrals import bernoulli_numbers, dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence, with_derivative, wofz
 from .spherical import bessel_jn, sph_harm_y
 
 function = functools.partial(composed, space="fc.scipy.special", inexact=True)
@@ -273,8 +273,13 @@ def xlog1py(x, y):
     >>> special.xlog1py(0., -1.)
     Array(0., dtype=float32)
     """
-    nothing = (x == 0) & ~fc.isnan(y)
+    nothing = (x == 0) & ~((y > -1) & (y < math.inf)) & ~fc.isnan(y)  # elsewhere x's derivative is the logarithm
     return fc.where(nothing, fc.zeros_like(x), x * fc.log1p(fc.where(nothing, fc.zeros_like(y), y)))
+
+
+@with_derivative(lambda y, x: -1 - fc.log(x))  # inf at 0, where the product has none
+def _entr(x):
+    return fc.where(x < 0, fc.full_like(x, -math.inf), -fc.xlogy(fc.where(x < 0, fc.ones_like(x), x), x))
 
 
 @function("x")
@@ -285,7 +290,7 @@ def entr(x):
     >>> special.entr(0.5)
     Array(0.3465736, dtype=float32)
     """
-    return fc.where(x < 0, fc.full_like(x, -math.inf), -fc.xlogy(fc.where(x < 0, fc.ones_like(x), x), x))
+    return _entr(x)
 
 
 @function("p q")

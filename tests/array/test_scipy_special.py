@@ -23,6 +23,7 @@ DATA = {
     "z": np.array([1 + 2j, -0.3 + 0.1j, 4 - 1j, -2 - 0.5j, 0.0]),
     "h": np.array([0.2, -1.0, 3.0, 0.0, 6.0]),
     "u": np.array([0.4, 2.5, -0.7, 1.0, 0.9]),
+    "zero": np.zeros(5),
     "half": np.array([-0.5, -1.5, -2.5, 0.5, 4.0]),
 }
 
@@ -102,7 +103,10 @@ wofz(z)
 wofz(x)
 ~ xlog1py(a, b)
 xlog1py(0.0, -1.0)
+xlog1py(0.0, u)
 ~ xlogy(a, b)
+~ xlogy(zero, b)
+~ xlog1py(zero, p)
 zeta(c, a)
 ~ zeta(2.5, a)
 zeta(array([2.0, 3.5]))
@@ -140,6 +144,15 @@ def test_values(line):
 @pytest.mark.parametrize("line", [line for line in CASES if "~" in line])
 def test_gradients(line):
     check_gradient(Case(line, DATA), OURS, THEIRS, tolerance=1e-5)
+
+
+def test_slopes_of_entropies_at_the_edge():
+    """Of entr as in JAX; that of 0 log y is log y, which was 0."""
+    x = np.float32([-1, 0, 0.5])
+    np.testing.assert_allclose(fc.grad(lambda x: special.entr(x).sum())(x), [np.nan, np.inf, np.log(2) - 1], 1e-6)
+    assert fc.grad(special.xlogy)(0.0, 0.5) == pytest.approx(np.log(0.5))
+    assert fc.grad(special.xlog1py)(0.0, 0.5) == pytest.approx(np.log(1.5))
+    assert fc.grad(special.xlogy, (0, 1))(0.0, 0.0) == (0, 0)
 
 
 def test_bernoulli():
