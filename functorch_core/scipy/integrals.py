@@ -375,13 +375,17 @@ def _spence_slope(y, x):
 
 @with_derivative(_spence_slope)
 def _spence(x):
-    small, large = x < 0.5, x > 2
-    moved = fc.where(small, 1 - x, fc.where(large, 1 / fc.where(large, x, fc.ones_like(x)), x))
-    u = -fc.log(moved)
+    """By the series in -log around 1, which 1 / x takes from above 2, and 1 - x from below 1 / 2."""
+    large = x > 2
+    low = fc.where(large, 1 / fc.where(large, x, fc.ones_like(x)), x)
+    small = low < 0.5
+    log = fc.log(fc.where(low > 0, low, fc.ones_like(low)))
+    rest = fc.log1p(-fc.where(small, low, fc.zeros_like(low)))
+    u = -fc.where(small, rest, log)
     out = u - u * u / 4 + u**3 * horner(u * u, _dilogarithm_coefficients())
-    log = fc.log(fc.where(x > 0, x, fc.ones_like(x)))
-    rest = fc.log1p(-fc.where(small, x, fc.zeros_like(x)))
-    out = fc.where(small, math.pi**2 / 6 - log * rest - out, fc.where(large, -log * log / 2 - out, out))
+    out = fc.where(small, math.pi**2 / 6 - log * rest - out, out)
+    far = fc.log(fc.where(large, x, fc.ones_like(x)))
+    out = fc.where(large, -far * far / 2 - out, out)
     return fc.where(x < 0, fc.full_like(x, math.nan), out)
 
 

@@ -16,8 +16,22 @@ from .. import primitives as p
 from ..array.compose import composed, missing_name, of_arrays, with_signature
 from ..core import dtypes as dt
 from ..core.explain import explaining
+from ..primitives import special_tables
 from .hypergeometric import hyp1f1, hyp2f1
-from .integrals import bernoulli_numbers, dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence, with_derivative, wofz
+from .integrals import (
+    bernoulli_numbers,
+    dawsn,
+    exp1,
+    expi,
+    expn,
+    fresnel,
+    horner,
+    owens_t,
+    sici,
+    spence,
+    with_derivative,
+    wofz,
+)
 from .spherical import bessel_jn, sph_harm_y
 
 function = functools.partial(composed, space="fc.scipy.special", inexact=True)
@@ -118,7 +132,23 @@ def betaln(a, b):
     >>> special.betaln(2., 3.)
     Array(-2.4849067, dtype=float32)
     """
-    return fc.lgamma(a) + fc.lgamma(b) - fc.lgamma(a + b)
+    low, high = fc.where(a < b, a, b), fc.where(a < b, b, a)
+    return fc.lgamma(low) - _lgamma_rise(high, low)
+
+
+def _lgamma_rise(x, step):
+    """lgamma(x + step) - lgamma(x); of large ones by Stirling's series, whose large parts cancel in closed form."""
+    large = fc.minimum(x, x + step) >= 10
+    big, by = fc.where(large, x, fc.full_like(x, 10)), fc.where(large, step, fc.ones_like(step))
+    rest = _stirling(big + by) - _stirling(big)
+    far = (big - 0.5) * fc.log1p(by / big) + by * (fc.log(big + by) - 1) + rest
+    near, at = fc.where(large, fc.ones_like(x), x), fc.where(large, fc.ones_like(step), step)
+    return fc.where(large, far, fc.lgamma(near + at) - fc.lgamma(near))
+
+
+def _stirling(x):
+    """lgamma(x) less its Stirling's formula, for x >= 10."""
+    return horner(1 / (x * x), special_tables.STIRLING) / x
 
 
 @function("a b")
@@ -152,7 +182,8 @@ def poch(z, m):
     >>> special.poch(3., 2.)
     Array(12., dtype=float32)
     """
-    out = gammasgn(z) * gammasgn(z + m) * fc.exp(fc.lgamma(z + m) - fc.lgamma(z))
+    z, m = fc.broadcast_arrays(z, m)
+    out = gammasgn(z) * gammasgn(z + m) * fc.exp(_lgamma_rise(z, m))
     return fc.where(m == 0, fc.ones_like(out), out)
 
 
@@ -186,7 +217,7 @@ def comb(N, k, *, repetition=False):
         N = N + k - 1
     inside = (k <= N) & (N >= 0) & (k >= 0)
     n, k = fc.where(inside, N, fc.ones_like(N)), fc.where(inside, k, fc.zeros_like(k))
-    out = fc.exp(fc.lgamma(n + 1) - fc.lgamma(k + 1) - fc.lgamma(n - k + 1))
+    out = fc.exp(_lgamma_rise(fc.maximum(k, n - k) + 1, fc.minimum(k, n - k)) - fc.lgamma(fc.minimum(k, n - k) + 1))
     whole = (n == fc.floor(n)) & (k == fc.floor(k)) & (out < 1 / float(fc.finfo(out.dtype).eps))
     out = fc.where(whole, fc.stop_gradient(fc.round(out) - out) + out, out)
     return fc.where(inside, out, fc.zeros_like(out))

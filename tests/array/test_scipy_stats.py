@@ -141,3 +141,13 @@ def test_gaussian_kde(method, weighted):
         one.integrate_box_1d(-1.0, 0.5), scipy.stats.gaussian_kde(data[0]).integrate_box_1d(-1.0, 0.5), 1e-6
     )
     assert fc.jit(lambda k, x: k.pdf(x))(ours, fc.asarray(at)).shape == (5,)
+
+
+def test_large_parameters_in_single_precision():
+    """Their logarithms of gamma functions cancel to nothing there."""
+    k, n, p = np.float32(3), np.float32(1e6), np.float32(2.0**-20)
+    x = np.float32(1)
+    for name, args in {"t": (x, n), "binom": (k, n, p), "nbinom": (k, n, 1 - p), "beta": (p, x / 2, n)}.items():
+        which = "logpmf" if "binom" in name else "logpdf"
+        found, wanted = (getattr(getattr(module, name), which) for module in (stats, scipy.stats))
+        assert float(found(*args)) == pytest.approx(wanted(*map(float, args)), rel=1e-5)

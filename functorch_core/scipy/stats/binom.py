@@ -2,14 +2,14 @@
 
 import functorch_core as fc
 
-from ..special import xlog1py
+from ..special import betaln, xlog1py
 from ._distribution import distribution, inside, safe
 
 
 def _logpmf(k, n, p):
     possible = (k >= 0) & (k <= n) & (k == fc.floor(k))
     k = safe(possible, k, 0.0)
-    ways = fc.lgamma(n + 1) - fc.lgamma(k + 1) - fc.lgamma(n - k + 1)
+    ways = -fc.log(n + 1) - betaln(n - k + 1, k + 1)
     return inside(possible, ways + fc.xlogy(k, p) + xlog1py(n - k, -p))
 
 

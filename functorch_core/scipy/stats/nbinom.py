@@ -2,14 +2,14 @@
 
 import functorch_core as fc
 
-from ..special import xlog1py
+from ..special import betaln, xlog1py
 from ._distribution import distribution, inside, safe
 
 
 def _logpmf(k, n, p):
     possible = (k >= 0) & (k == fc.floor(k))
     k = safe(possible, k, 0.0)
-    ways = fc.lgamma(k + n) - fc.lgamma(n) - fc.lgamma(k + 1)
+    ways = -fc.log(n + k) - betaln(n, k + 1)
     return inside(possible, ways + fc.xlogy(n, p) + xlog1py(k, -p))
 
 

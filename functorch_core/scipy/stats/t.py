@@ -1,9 +1,8 @@
 """Student's t distribution with df degrees of freedom."""
 
-import math
-
 import functorch_core as fc
 
+from ..special import betaln
 from ._distribution import distribution
 
 logpdf, pdf = distribution(
@@ -11,6 +10,6 @@ logpdf, pdf = distribution(
     "x, df, loc=0, scale=1",
     "logpdf pdf",
     logpdf=lambda x, df: (
-        fc.lgamma((df + 1) / 2) - fc.lgamma(df / 2) - 0.5 * fc.log(math.pi * df) - (df + 1) / 2 * fc.log1p(x * x / df)
+        -betaln(df / 2, fc.full_like(df, 0.5)) - 0.5 * fc.log(df) - (df + 1) / 2 * fc.log1p(x * x / df)
     ),
 )
