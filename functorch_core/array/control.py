@@ -175,7 +175,8 @@ def slice_aval(x) -> Aval:
 
 def with_weak_numbers(values: list, init, more: list, step: Callable) -> list:
     """The initial carry: Python numbers in it take the dtypes that step(*carry, *more) returns."""
-    kinds = [kind_of(x) for x in tree.leaves(init)]
+    leaves = tree.leaves(init)
+    kinds = [kind_of(x) for x in leaves]
     if not any(kinds):
         return values
     kinds_of_all = kinds + [None] * len(more)
@@ -189,8 +190,10 @@ def with_weak_numbers(values: list, init, more: list, step: Callable) -> list:
     if len(dtypes) != len(values):
         return values
     return [
-        convert(v, dtype=d) if k and dt.promote_scalar(d, k) == d != v.aval.dtype else v
-        for v, k, d in zip(values, kinds, dtypes)
+        convert(arguments([x], "the carry")[0][0], dtype=d)  # of the number: v has float32's digits
+        if k and dt.promote_scalar(d, k) == d != v.aval.dtype
+        else v
+        for x, v, k, d in zip(leaves, values, kinds, dtypes)
     ]
 
 

@@ -149,10 +149,13 @@ def arguments(leaves: Sequence, name: str, shapes: bool = False, where: str = "a
 
 
 def kind_of(leaf) -> type | None:
-    """float or int for a Python number, also one that is traced; None for anything else."""
-    if leaf.__class__ is Array:
+    """float or int for a Python number, also one that is traced; None for anything else. np.float64 is a float."""
+    cls = leaf.__class__
+    if cls is Array:
         return leaf._value.kind if leaf._value.__class__ is Weak else None
-    return leaf.__class__ if leaf.__class__ in SCALAR_AVALS and fits(leaf) else None
+    if cls is np.float64:
+        return float
+    return cls if cls in SCALAR_AVALS and fits(leaf) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -404,6 +404,17 @@ def test_numpy_float64_scalars_are_python_floats():
     assert (fc.ones(2) * np.float64([2])).dtype == np.float64
 
 
+def test_numpy_float64_scalars_are_python_floats_in_transforms():
+    """Weak in what is traced, and with all their digits."""
+    third, times = np.float64(1) / 3, np.linspace(0, 1, 5)
+    product = fc.jit(lambda a, x: a * x)
+    for _ in range(2):
+        np.testing.assert_array_equal(product(third, times), third * times)
+        assert product(third, fc.ones(2, dtype=fc.float16)).dtype == fc.float16
+    for start in (third, float(third)):
+        assert float(fc.scan(lambda c, x: (c + x, None), start, times)[0]) == pytest.approx(third + 2.5, 1e-14)
+
+
 def test_a_python_integer_that_does_not_fit():
     for x in (fc.ones(2, dtype=fc.uint8), fc.ones(2, dtype=fc.int8)):
         with pytest.raises(OverflowError, match="does not fit"):
