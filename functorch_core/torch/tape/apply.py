@@ -225,12 +225,12 @@ class OpNode(Node):
         """The same by an op that can itself be on the tape, or batched."""
         taped = self.taped
         cts = [g for g, use in zip(grads, given) if use]
-        tensors = [self._saved_tensor(k, v, create_graph) for k, v in enumerate(self.saved)]
+        tensors = [self._operand_of_saved(k, v, create_graph) for k, v in enumerate(self.saved)]
         if create_graph and taped.n_kept:
             return apply(second_order_op(taped, given), tensors[: len(taped.saved_inputs)] + cts)
         return apply(first_order_op(taped, given), tensors + cts)
 
-    def _saved_tensor(self, k: int, saved, create_graph: bool):
+    def _operand_of_saved(self, k: int, saved, create_graph: bool):
         """Saved item k as an operand, with its place on the tape if `create_graph`."""
         if saved.__class__ is Packed:
             saved = saved.value()
@@ -358,7 +358,7 @@ class OpNode(Node):
         if k is not None:
             self._check_versions()
             held = self._held(k)
-            return self._saved_tensor(k, self.saved[k], True) if held is None else held
+            return self._operand_of_saved(k, self.saved[k], True) if held is None else held
         if own in call.places:  # saved if the gradients of all operands were wanted
             how = self.op.taped((True,) * len(self.op.graph.inputs))
             return None if call.places[own] in how.saved_inputs else NOT_SAVED
