@@ -285,6 +285,36 @@ def test_leaves_frozen_after_the_forward_pass():
         found += [x.grad is None, y.grad]
         return seen, found, errors
 
+
+def test_a_pass_that_fails_leaves_the_gradients_that_were_complete():
+    """PyTorch's leaves come before all other nodes that are ready."""
+
+    def program(t):
+        class Failing(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, grad):
+                raise ValueError("backward")
+
+        def boom(grad):
+            raise ValueError("hook")
+
+        def hooked(x):
+            x.register_hook(boom)
+            return x
+
+        found = []
+        for fails in (Failing.apply, lambda x: hooked(x * 2)):
+            for order in (1, -1):
+                a, b, c = (t.ones(2, requires_grad=True) for _ in range(3))
+                parts = [fails(a).sum, (b * 3).sum, (b * c).sum][::order]
+                kind, text = failing(lambda parts: sum([part() for part in parts]).backward(), parts)
+                found += [kind, text, a.grad, b.grad, c.grad]
+        return found
+
     agree(program)
 
 
@@ -306,6 +336,25 @@ def test_leaves_that_are_thawed_are_the_same_leaves():
         y.detach_().requires_grad_()
         (2 * y).sum().backward()
         return same, node.metadata, by_x, x.grad, y.grad, seen
+
+
+def test_order_in_which_leaves_are_told():
+    def program(t):
+        seen = []
+
+        def leaves(n, *shape):
+            made = [t.ones(*shape, requires_grad=True) for _ in range(n)]
+            for i, x in enumerate(made):
+                x.register_post_accumulate_grad_hook(lambda x, i=i: seen.append(i))
+            return made
+
+        x, w, b, scale = *leaves(2, 2, 2), *leaves(2, 2)
+        y = x * 2
+        z = t.nn.functional.layer_norm(t.addmm(b, x.relu(), w), (2,), scale, b)
+        (z * y).sum().backward()
+        many = leaves(6, 2)
+        (t.cat(many).sum() * many[0]).sum().backward()
+        return y.grad_fn.next_functions[0][0]._sequence_nr(), seen
 
     agree(program)
 
@@ -429,5 +478,14 @@ def test_a_subclass_of_parameter_with_further_arguments():
 
         point = Point(torch.ones(2), manifold="sphere")
         return point.manifold, isinstance(point, torch.nn.Parameter), point.requires_grad, point.tolist()
+
+
+def test_nodes_of_one_number():
+    def program(t):
+        x = t.ones(2, requires_grad=True)
+        a, b = x * 2, x * 3
+        a.grad_fn._set_sequence_nr(b.grad_fn._sequence_nr())
+        (a.exp() + b).sum().backward()
+        return x.grad
 
     agree(program)

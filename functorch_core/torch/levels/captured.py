@@ -69,4 +69,4 @@ def birth(tensor: Tensor) -> int:
 
 
 def _is_new(tensor: Tensor, frame) -> bool:
-    return tensor._ge is not None and tensor._ge[0].sequence >= frame.first_node
+    return tensor._ge is not None and tensor._ge[0].created >= frame.first_node

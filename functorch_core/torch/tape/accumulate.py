@@ -103,18 +103,23 @@ def sum_of(terms: Terms) -> Tensor:
     return new_tensor(record(unit, values))
 
 
+FIRST = 2**64 - 1  # the number of a sink, which PyTorch shows
+
+
 class AccumulateGrad(Node):
-    """The sink of a leaf: adds what arrives to its `.grad`.
+    """The sink of a leaf: adds what arrives to its `.grad`, before any other node that is ready. A pass that fails
+    leaves the gradients that were complete.
 
     The leaf is referenced weakly: leaf -> node -> leaf would be a cycle, which keeps the memory of
     dropped leaves until the garbage collector runs. Hooks that are called with the leaf `hold` it.
     """
 
-    __slots__ = ("held", "leaf", "post_hooks")
+    __slots__ = ("created", "held", "leaf", "post_hooks")
     __module__ = "torch.autograd"
 
     def __init__(self, variable):
         super().__init__(())
+        self.created, self.sequence = self.sequence, FIRST
         self.leaf, self.post_hooks = weakref.ref(variable), None
 
     def hold(self) -> dict:
@@ -203,7 +208,7 @@ class Unfollowed(AccumulateGrad):
 
     def __init__(self):
         Node.__init__(self, ())
-        self.leaf, self.post_hooks = _no_leaf, None
+        self.created, self.leaf, self.post_hooks = self.sequence, _no_leaf, None
 
 
 def _no_leaf():
@@ -264,7 +269,7 @@ class FuncInput(AccumulateGrad):
 
     def __init__(self, outer):
         Node.__init__(self, (outer,))
-        self.leaf, self.post_hooks, self.open = _no_leaf, None, True
+        self.created, self.leaf, self.post_hooks, self.open = self.sequence, _no_leaf, None, True
 
     def apply(self, grads: Sequence, create_graph: bool) -> tuple:
         """The gradient goes on to where the input came from."""

@@ -292,6 +292,15 @@ class Node:
     def __repr__(self):
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
+    def __lt__(self, other):
+        """No node goes before another whose number it has, in the queue of a pass."""
+        return False
+
+    @property
+    def created(self) -> int:
+        """The number of nodes that were there when this one was made."""
+        return self.sequence
+
     def name(self) -> str:
         """The name of the kind of node: AddBackward0."""
         return type(self).__name__
