@@ -373,3 +373,25 @@ def test_versions_go_on_when_data_is_exchanged():
         return seen + [layer.weight._version, layer.bias._version]
 
     assert facts(torch) == facts(reference)
+
+
+LONG_CHAINS = (
+    lambda x: x.view(2, 2),
+    lambda x: x.t(),
+    lambda x: x[:],
+    lambda x: x[None][0],
+    lambda x: x.unsqueeze(1).squeeze(1),
+)
+
+
+@pytest.mark.parametrize("step", LONG_CHAINS)
+def test_a_chain_longer_than_the_stack_is_deep_is_written_to(step):
+    def facts(library):
+        whole = library.arange(4.0).view(2, 2)
+        view = whole
+        for _ in range(1201):
+            view = step(view)
+        view[0].add_(library.tensor([10.0, 20.0]))
+        return describe(whole), describe(view)
+
+    assert facts(torch) == facts(reference)

@@ -400,18 +400,20 @@ def _get(x, chain, ints):
 
 
 def _put(base, new, chain, ints):
-    if not chain:
-        return new
-    (kind, params, n), rest = chain[0], chain[1:]
-    mine, ints = ints[:n], ints[n:]
-    lens = KINDS[kind]
-    if rest and KINDS[kind].overlapping:
-        return _put_touched(base, new, Lens(kind, params), rest, ints)
-    if rest:
-        new = _put(lens.get(base, *params, *mine), new, rest, ints)
-    if lens.put is not None:
-        return lens.put(base, new, *params, *mine)
-    return put_by_index(base, new, Lens(kind, params))
+    looked_at, inside = [], base  # what each lens looks at: a chain may be longer than Python's stack is deep
+    for place, (kind, params, n) in enumerate(chain):
+        rest, lens = chain[place + 1 :], KINDS[kind]
+        if rest and lens.overlapping:
+            new, chain = _put_touched(inside, new, Lens(kind, params), rest, ints[n:]), chain[:place]
+            break
+        mine, ints = ints[:n], ints[n:]
+        looked_at.append((inside, mine))
+        if rest:
+            inside = lens.get(inside, *params, *mine)
+    for (kind, params, _), (old, mine) in zip(reversed(chain), reversed(looked_at)):
+        put = KINDS[kind].put
+        new = put_by_index(old, new, Lens(kind, params)) if put is None else put(old, new, *params, *mine)
+    return new
 
 
 def put_values(base, new_for: Callable, lens: tuple, ints):
