@@ -59,8 +59,12 @@ def set_tier(tier: str) -> None:
     'fused'
     >>> fc.engine.set_tier(before)
     """
+    _set_tier(tier, "set_tier")
+
+
+def _set_tier(tier: str, asked_by: str) -> None:
     if tier not in TIERS:
-        raise ValueError(f"set_tier: unknown tier {tier!r}; expected one of {', '.join(TIERS)}")
+        raise ValueError(f"{asked_by}: unknown tier {tier!r}; expected one of {', '.join(TIERS)}")
     settings.tier = tier
     settings.direct = settings.watch is None and settings.runs_programs()
     for call in tier_changes:
@@ -118,4 +122,4 @@ def log(message: str) -> None:
         print(f"[functorch] {message}", file=sys.stderr)
 
 
-set_tier(os.environ.get("FUNCTORCH_TIER", "auto"))
+_set_tier(os.environ.get("FUNCTORCH_TIER") or "auto", "FUNCTORCH_TIER")

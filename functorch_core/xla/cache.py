@@ -6,6 +6,7 @@ as absent. Any number of processes may share the folder.
 
 Environment: FUNCTORCH_CACHE_DIR (default $XDG_CACHE_HOME/functorch_core), FUNCTORCH_CACHE=0
 (neither read nor write), FUNCTORCH_CACHE_SIZE_MB (default 2048; the least recently used go first).
+No value of them stops a program: of one that is none a warning tells, once.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import os
 import platform
 import re
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from contextlib import suppress
+from functools import cache, lru_cache
 from pathlib import Path
 
 from ..locks import RLock
@@ -145,7 +148,8 @@ def discard(key: str) -> None:
     path = _path(key)
     _count("errors")
     if path is not None:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def note_key(*texts: str) -> str:
@@ -159,7 +163,7 @@ def note(key: str) -> None:
     if path is None:
         return
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make(path.parent)
         path.touch()
     except OSError:
         _count("errors")
@@ -168,7 +172,7 @@ def note(key: str) -> None:
 def is_noted(key: str) -> bool:
     """Whether there is an empty entry of this key."""
     path = _path(key, _NOTE)
-    return path is not None and path.exists()
+    return path is not None and os.path.exists(path)  # False, too, for a name that no file can have
 
 
 def _path(key: str, suffix: str = _SUFFIX) -> Path | None:
@@ -200,8 +204,30 @@ def _unpack(entry: bytes, key: str) -> bytes:
     return body[key_size:]
 
 
+def _make(folder: Path) -> None:
+    """Make the folder if need be; OSError if it cannot be, of which the user is told who chose it."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        if os.environ.get("FUNCTORCH_CACHE_DIR"):
+            _warn(NO_FOLDER.format(error=error))
+        raise
+
+
+NO_FOLDER = (
+    "FUNCTORCH_CACHE_DIR: expected a folder that is there or can be made; compiled programs are not kept: {error}"
+)
+NO_SIZE = "FUNCTORCH_CACHE_SIZE_MB: expected a number of megabytes, got {value!r}; the limit is {default}"
+
+
+@cache
+def _warn(message: str) -> None:
+    """Tell a mistake in the environment, once."""
+    warnings.warn(message, stacklevel=3)
+
+
 def _write(path: Path, entry: bytes) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make(path.parent)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -215,9 +241,17 @@ def _write(path: Path, entry: bytes) -> None:
 # ---- size ----------------------------------------------------------------------------------------
 
 
-def size_limit() -> int:
+_SIZE_MB = 2048.0
+
+
+def size_limit() -> float:
     """The bytes the folder may hold."""
-    return int(float(os.environ.get("FUNCTORCH_CACHE_SIZE_MB", "2048")) * 2**20)
+    value = os.environ.get("FUNCTORCH_CACHE_SIZE_MB") or _SIZE_MB
+    with suppress(ValueError):
+        if (size := float(value)) >= 0:  # which no NaN is
+            return size * 2**20
+    _warn(NO_SIZE.format(value=value, default=_SIZE_MB))
+    return _SIZE_MB * 2**20
 
 
 def shrink() -> None:
@@ -226,11 +260,11 @@ def shrink() -> None:
     if folder is None:
         return
     entries = sorted(_entries(folder))
-    total = sum(size for _, size, _ in entries)
-    if total <= size_limit():
+    total, limit = sum(size for _, size, _ in entries), size_limit()
+    if total <= limit:
         return
     for _, size, path in entries:
-        if total <= 0.9 * size_limit():
+        if total <= 0.9 * limit:
             break
         Path(path).unlink(missing_ok=True)
         total -= size

@@ -118,8 +118,11 @@ def _start_cpu() -> Any:
 
 
 def cpu_devices_wanted() -> int:
-    """Into how many devices the CPU is divided."""
-    return int(os.environ.get("FUNCTORCH_CPU_DEVICES", "1"))
+    """Into how many devices the CPU is divided; ValueError if the environment asks for no such number."""
+    wanted = os.environ.get("FUNCTORCH_CPU_DEVICES") or "1"
+    if not wanted.isdecimal() or not int(wanted):
+        raise ValueError(f"FUNCTORCH_CPU_DEVICES: expected a number of devices, 1 or more, got {wanted!r}")
+    return int(wanted)
 
 
 def _start_cuda() -> Any:

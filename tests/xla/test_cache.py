@@ -148,9 +148,44 @@ def test_an_entry_xla_cannot_read_is_replaced(own_cache):
 
 def test_a_folder_that_cannot_be_written(own_cache):
     own_cache.write_text("a file where the folder should be")
+    _goes_on_without()
+
+
+def _goes_on_without():
     before = xla.cache_stats()
-    assert result(compile_double()) == [2] * 4
+    with pytest.warns(UserWarning, match="^FUNCTORCH_CACHE_DIR: expected a folder"):
+        assert result(compile_double()) == [2] * 4
+    assert result(compile_double()) == [2] * 4  # no further warning, which would be an error
+    assert not cache.is_noted("ab")
+    cache.discard("ab")
     assert changes(before)["writes"] == 0 and changes(before)["errors"] >= 1
+
+
+def test_a_folder_of_a_name_that_none_can_have(own_cache, monkeypatch):
+    monkeypatch.setenv("FUNCTORCH_CACHE_DIR", str(own_cache / ("a" * 300)))
+    _goes_on_without()
+
+
+@pytest.mark.parametrize("size", ["abc", "nan", "-5"])
+def test_a_size_that_is_none(own_cache, monkeypatch, size):
+    monkeypatch.setenv("FUNCTORCH_CACHE_SIZE_MB", size)
+    with pytest.warns(UserWarning, match="^FUNCTORCH_CACHE_SIZE_MB: expected a number of megabytes"):
+        cache.size_limit()
+    assert cache.size_limit() == 2048 * 2**20
+    compile_double()
+    cache.shrink()
+    assert entries(own_cache)
+
+
+def test_no_limit(monkeypatch):
+    monkeypatch.setenv("FUNCTORCH_CACHE_SIZE_MB", "inf")
+    assert cache.size_limit() == float("inf")
+
+
+@pytest.mark.parametrize("variable, value", [("CPU_DEVICES", "abc"), ("CPU_DEVICES", "0"), ("TIER", "fast")])
+def test_other_variables_are_named_by_their_errors(variable, value):
+    code = "try: import functorch_core as fc; fc.asarray(1) + 1; fc.devices()\nexcept ValueError as e: print(e)"
+    assert run_python(code, **{f"FUNCTORCH_{variable}": value}).startswith(f"FUNCTORCH_{variable}: ")
 
 
 def test_another_users_folder_is_not_used(own_cache, monkeypatch):
