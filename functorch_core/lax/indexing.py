@@ -66,7 +66,7 @@ def gather(
     mode=None,
     fill_value=None,
 ):
-    """The windows of an array at indices: XLA's gather.
+    """The windows of an array at indices: XLA's gather. Without a mode, indices out of bounds are clipped.
 
     >>> import functorch_core as fc
     >>> from functorch_core import lax
@@ -74,7 +74,7 @@ def gather(
     >>> lax.gather(fc.asarray([1., 2., 3.]), fc.asarray([[2], [0]]), numbers, (1,))
     Array([3., 1.], dtype=float32)
     """
-    mode = GatherScatterMode.from_any(mode).value
+    mode = GatherScatterMode.from_any("clip" if mode is None else mode).value
     return _gather(operand, start_indices, tuple(dimension_numbers), tuple(slice_sizes), mode, fill_value)
 
 

@@ -448,3 +448,16 @@ def test_places_of_what_is_not_zero(shape, turned):
     for a, b in zip(found, wanted):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b)
+
+
+def test_windows_out_of_bounds_are_clipped_without_a_mode():
+    """As JAX's lax.gather; mode="fill" gives NaN."""
+    numbers = fc.lax.GatherDimensionNumbers((1,), (0,), (0, 1))
+    x, places = np.arange(12.0).reshape(3, 4), np.array([[0, 1], [2, 5], [-1, 0]])
+
+    def windows(x, mode):
+        return fc.lax.gather(x, places, numbers, (1, 2), mode=mode)
+
+    for found in (windows(x, None), fc.jit(lambda x: windows(x, None))(x)):
+        np.testing.assert_array_equal(found, [[1, 2], [10, 11], [0, 1]])
+    np.testing.assert_array_equal(windows(x, "fill"), [[1, 2], [np.nan] * 2, [np.nan] * 2])
