@@ -62,7 +62,7 @@ def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=np.inf, hmax=np.
     y0: a pytree of floating arrays; func gives its slope, of the same structure. t: strictly increasing.
     args: pytrees of arrays, by which it can be differentiated, as by y0, t and what func closes over.
     rtol, atol: the error that a step may have. mxstep: how many steps there may be between two times; hmax: how long
-    they may be. Times that cannot be reached (too many steps, steps of no length, NaN) have NaN.
+    they may be. Times that cannot be reached (too many steps, steps of no length, NaN, those of the past) have NaN.
 
     >>> import functorch_core as fc
     >>> from functorch_core.experimental.ode import odeint
@@ -178,7 +178,7 @@ def _steps(field, y0, t, tolerance: Tolerance):
         length = state["t"] - state["before"]
         place = fc.where(length > 0, (target - state["before"]) / fc.where(length > 0, length, 1.0), 0.0)
         value = _at(state["between"], place.astype(state["y"].real.dtype))
-        return state, fc.where(state["t"] >= target, value, fc.nan)
+        return state, fc.where((state["before"] <= target) & (target <= state["t"]), value, fc.nan)
 
     slope = field(y0, t[0])
     between = fc.stack([y0, *[fc.zeros_like(y0)] * 4])

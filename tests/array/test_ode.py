@@ -117,3 +117,9 @@ def test_errors():
         odeint(lambda y, t: y, jnp.ones(2, jnp.int64), times)
     with pytest.raises(ValueError, match="a vector of one time or more"):
         odeint(lambda y, t: y, jnp.ones(2), 1.0)
+
+
+def test_times_of_the_past_are_nan():
+    """Those before the last step, whose polynomial says nothing of them."""
+    found = odeint(lambda y, t: -y, jnp.asarray(1.0), jnp.asarray([0.0, -1.0, -2.0]))
+    np.testing.assert_array_equal(found, [1, np.nan, np.nan])
