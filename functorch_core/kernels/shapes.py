@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .values import aval_of, dt, iota_along, p, spread, zero
+from .values import aval_of, dt, iota_along, like, p, spread, zero
 
 
 def rolled(x, shift: int, axis: int):
@@ -86,5 +86,6 @@ def one_hot(x, n: int, axis: int, dtype):
     shape = (*shape[:axis], n, *shape[axis:])
     if 0 in shape:
         return p.full(shape, 0, dtype)
-    places = iota_along(shape, axis)
-    return p.convert(p.eq(places, spread(p.convert(x, dtype=dt.int64), shape, (axis,))), dtype=dtype)
+    x = x if aval_of(x).dtype in dt.FLOATING else p.convert(x, dtype=dt.int64)  # 0.9 is no index
+    places = like(iota_along(shape, axis), x)
+    return p.convert(p.eq(places, spread(x, shape, (axis,))), dtype=dtype)

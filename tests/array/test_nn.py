@@ -114,6 +114,10 @@ def test_softmax_of_all_axes_masked_and_empty():
 def test_one_hot():
     x = np.array([[0, 2], [1, 5]])
     close(fc.one_hot(x, 3), [[[1, 0, 0], [0, 0, 1]], [[0, 1, 0], [0, 0, 0]]])
+    close(
+        fc.one_hot(np.float32([1.5, 0.9, 2, -0.0, np.nan]), 3)[:, ::-1],
+        [[0] * 3, [0] * 3, [1, 0, 0], [0, 0, 1], [0] * 3],
+    )
     assert fc.one_hot(x, 3, axis=0, dtype=fc.int8).shape == (3, 2, 2)
     assert fc.one_hot(x, 3, dtype=fc.int8).dtype == np.int8
 
