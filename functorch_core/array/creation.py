@@ -22,6 +22,7 @@ from ..primitives import add, convert, iota, mul
 from .array import Array, as_value, wrap
 from .expose import public
 from .functions import expand_dims, log2
+from .inspection import result_type
 
 NOT_DATA = """asarray takes numbers, nested lists of them, and arrays, got {value!r:.60} ({kind}).
     The dtypes are those of fc: bool, integers, floats and complex numbers."""
@@ -114,6 +115,11 @@ def _number(x, name: str):
     return x
 
 
+def _has_dtype(x) -> bool:
+    """Whether x is an array or a scalar of NumPy's, whose dtype the result has: no Python number, as np.float64 is."""
+    return isinstance(x, (Array, np.ndarray, np.generic)) and not isinstance(x, (float, complex))
+
+
 def _static(x: Array, name: str):
     raise not_known(name, x)
 
@@ -122,13 +128,16 @@ def _static(x: Array, name: str):
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None) -> Array:
     """The numbers start, start + step, ... below stop (from 0 to start if there is no stop).
 
-    int64 if all are integers, otherwise float32, by default. ValueError for a step of 0.
+    The dtype that they promote to by default, of Python's numbers int64 or float32. ValueError for a step of 0.
 
     >>> import functorch_core as fc
     >>> fc.arange(2, 8, 2)
     Array([2, 4, 6], dtype=int64)
     """
     numbers = [None if v is None else _number(v, "arange") for v in (start, stop, step)]
+    if dtype is None and any(map(_has_dtype, (start, stop, step))):
+        dtype = result_type(*[v for v in (start, stop, step) if v is not None])
+        dtype = None if dtype == dt.bool_ else dtype
     if settings.sizes_by_name and state.builder is not None and all(isinstance(v, int | None) for v in numbers):
         return _counted(*numbers, dtype)
     return _from_host(ops.arange_array(*numbers, dtype), device)
@@ -153,13 +162,12 @@ def linspace(start, stop, /, num=50, *, dtype=None, device=None, endpoint=True, 
     >>> fc.linspace(0., 1., 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    if isinstance(start, ARRAYS) or isinstance(stop, ARRAYS):
+    if _has_dtype(start) or _has_dtype(stop):
         return on_device(_spaced(start, stop, num=num, dtype=dtype, endpoint=endpoint, axis=axis), device)
     start, stop = _number(start, "linspace"), _number(stop, "linspace")
     return _from_host(ops.linspace_array(start, stop, num, dtype, endpoint), device)
 
 
-ARRAYS = (Array, np.ndarray)
 _spaced = public(ops.linspace)
 
 
@@ -173,7 +181,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0) 
     >>> fc.logspace(0., 2., 3)
     Array([  1.,  10., 100.], dtype=float32)
     """
-    if isinstance(start, ARRAYS) or isinstance(stop, ARRAYS) or isinstance(base, ARRAYS):
+    if any(map(_has_dtype, (start, stop, base))):
         powers = base ** linspace(start, stop, num, endpoint=endpoint, axis=axis)
         return powers if dtype is None else powers.astype(dtype)
     exponents = ops.linspace_array(_number(start, "logspace"), _number(stop, "logspace"), num, np.float64, endpoint)

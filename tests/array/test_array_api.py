@@ -469,6 +469,20 @@ def test_arange(args):
     agrees(fc.arange(*args), np.arange(*args), np.float32 if isinstance(args[0], float) else np.int64)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float16", "bfloat16", "float64"])
+def test_arange_and_linspace_keep_the_dtype_of_arrays(dtype):
+    """Python's numbers beside them are weak."""
+    zero, one, two = (fc.asarray(v, dtype=dtype) for v in range(3))
+    agrees(fc.arange(zero, two, one), [0, 1], zero.dtype)
+    agrees(fc.arange(two), [0, 1], zero.dtype)
+    agrees(fc.arange(0, two, 1), [0, 1], zero.dtype)
+    assert fc.linspace(zero, 1, 3).dtype == (dtype if "float" in dtype else fc.float32)
+    assert fc.arange(np.int8(3)).dtype == fc.int8 and fc.arange(np.int8(3), np.int16(5)).dtype == fc.int16
+    assert fc.linspace(np.float16(0), np.float16(1), 3).dtype == fc.float16
+    agrees(fc.arange(np.float64(0.5)), [0], np.float32)  # as a Python float
+    agrees(fc.arange(fc.asarray(np.array(0.0)), 0.5, 0.1), np.arange(0, 0.5, 0.1), np.float64)
+
+
 def test_arange_dtypes_and_errors():
     assert fc.arange(3, dtype=fc.float16).dtype == np.float16
     assert fc.arange(3.0).dtype == np.float32
