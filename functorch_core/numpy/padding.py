@@ -81,12 +81,10 @@ def _edge(x, axis: int, behind: int, length: int):
 
 def _ramp(x, axis: int, behind: int, n: int, end):
     edge = _edge(x, axis, behind, 1).astype(dt.float64)
-    share = np.arange(1, n + 1) / n if n else np.zeros(0)
-    share = fc.reshape(
-        fc.asarray(share if behind else share[::-1].copy()), [-1 if d == axis else 1 for d in range(x.ndim)]
-    )
-    out = edge + (end - edge) * share
-    return (fc.trunc(out) if x.dtype in dt.INTEGER else out).astype(x.dtype)
+    steps = fc.arange(1.0, n + 1, dtype=dt.float64) if behind else fc.arange(float(n), 0, -1, dtype=dt.float64)
+    steps = fc.reshape(steps, [-1 if d == axis else 1 for d in range(x.ndim)])
+    out = edge + (end - edge) * steps / n
+    return (fc.floor(out) if x.dtype in dt.INTEGER else out).astype(x.dtype)
 
 
 def _statistic(x, axis: int, behind: int, n: int, mode: str, length):

@@ -145,9 +145,10 @@ def arange_array(start, stop, step, dtype) -> np.ndarray:
         else (dt.DEFAULT_INT if all(k in dt.INTEGER | {dt.bool_} for k in kinds) else dt.DEFAULT_FLOAT)
     )
     count = max(0, math.ceil((stop - start) / step))
-    counted = np.arange(count)
-    wide = np.int64 if dtype in dt.INTEGER and isinstance(step, int) else np.float64
-    return (start + counted.astype(wide) * step).astype(dtype)
+    wide = np.float64
+    if dtype in dt.INTEGER:  # the step is an integer then, too, so that all distances are equal
+        start, step, wide = int(start), int(step), np.int64
+    return (start + np.arange(count).astype(wide) * step).astype(dtype)
 
 
 def linspace_array(start, stop, num: int, dtype, endpoint: bool) -> np.ndarray:
@@ -157,7 +158,8 @@ def linspace_array(start, stop, num: int, dtype, endpoint: bool) -> np.ndarray:
         raise ValueError(f"linspace: the number of elements is not negative, got {num}")
     wide = complex if isinstance(start, complex) or isinstance(stop, complex) else float
     dtype = dt.canonical(wide if dtype is None else dtype)
-    return np.linspace(wide(start), wide(stop), num, endpoint).astype(dtype)
+    spaced = np.linspace(wide(start), wide(stop), num, endpoint)
+    return (np.floor(spaced) if dtype in dt.INTEGER else spaced).astype(dtype)
 
 
 @op("array.creation", scalars=True)
