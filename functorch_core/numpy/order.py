@@ -336,13 +336,16 @@ def union1d(ar1, ar2, *, size=None, fill_value=None):
     return unique(both, size=size, fill_value=fill_value)
 
 
-def _chosen(values, mask, size, fill_value):
-    """The elements of a vector that a mask names, so many if a size is given."""
+def _chosen(values, mask, size, fill_value, repeated: bool = False):
+    """The elements of a vector that a mask names, so many if a size is given, filled up with 0 or the first one."""
     if size is None:
         return values[mask]
     places = fc.nonzero(mask, size=size, fill_value=values.size)[0]
+    found = fc.take(values, places, axis=0, mode="clip") if values.size else fc.zeros(size, dtype=values.dtype)
     fill = fc.zeros((), dtype=values.dtype) if fill_value is None else as_dtype(fill_value, values.dtype)
-    return fc.where(places < values.size, fc.take(values, places, axis=0, mode="clip"), fill)
+    if repeated and fill_value is None and size:
+        fill = fc.where(places[0] < values.size, found[0], fill)
+    return fc.where(places < values.size, found, fill)
 
 
 def _set_of(x, assume_unique: bool, size):
@@ -381,7 +384,7 @@ def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     a, b, in_a, in_b = a, b, in_a & ~fc.isin(a, b), in_b & ~fc.isin(b, a)
     both, mask = fc.concat([a, b]), fc.concat([in_a, in_b])
     order = fc.argsort(both)
-    return _chosen(fc.take(both, order, axis=0), fc.take(mask, order, axis=0), size, fill_value)
+    return _chosen(fc.take(both, order, axis=0), fc.take(mask, order, axis=0), size, fill_value, repeated=True)
 
 
 @explaining
@@ -394,7 +397,7 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
     """
     a, b = (fc.ravel(as_array(x)) for x in (ar1, ar2))
     found, valid = _set_of(a, False, size)
-    out = _chosen(found, valid & fc.isin(found, b), size, fill_value)
+    out = _chosen(found, valid & fc.isin(found, b), size, fill_value, repeated=True)
     if not return_indices:
         return out
     return out, _first_places(a, out), _first_places(b, out)

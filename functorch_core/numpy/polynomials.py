@@ -187,8 +187,18 @@ def roots(p, *, strip_zeros=True):
             return fc.zeros(0, dtype=dt.complex_of(p.dtype))
         last = p.size - 1 - int(known[-1])
         p = p[int(known[0]) : int(known[-1]) + 1]
-    found = _roots(p)
+    found = _roots(p) if strip_zeros else _roots_of_any_degree(p)
     return fc.concat([found, fc.zeros(last, dtype=found.dtype)]) if last else found
+
+
+@function("p")
+def _roots_of_any_degree(p):
+    """NaN at the end for each leading zero: those are moved behind, where each gives a root 0 of its own."""
+    n = p.shape[0]
+    zeros = fc.argmax(p != 0)
+    found = _roots(fc.take(p, (fc.arange(n) + zeros) % n, axis=0))
+    found = fc.take(found, fc.argsort(found == 0, stable=True), axis=0)
+    return fc.where(fc.arange(n - 1) < n - 1 - zeros, found, fc.full_like(found, complex("nan+nanj")))
 
 
 @function("p")

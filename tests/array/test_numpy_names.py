@@ -484,3 +484,27 @@ def test_unique_of_a_size(name, axis, size):
         for part, wanted in zip((values, index, counts), kept):
             np.testing.assert_array_equal(part[: len(wanted)], wanted)
         assert counts[len(kept[0]) :].sum() == 0
+
+
+@pytest.mark.parametrize("p", [[0, 1, -3, 2.0], [0, 0, 1, -3, 2, 0.0], [1, -3, 2.0], [0.0, 0, 0]])
+def test_roots_of_any_degree(p):
+    """NaN at the end for each leading zero, which need not be known."""
+    wanted = np.roots(p)
+    for found in (
+        jnp.roots(np.array(p), strip_zeros=False),
+        fc.jit(lambda p: jnp.roots(p, strip_zeros=False))(np.array(p)),
+    ):
+        np.testing.assert_allclose(np.sort(found[: len(wanted)]), np.sort(wanted), 1e-10)
+        assert np.isnan(found[len(wanted) :]).all() and len(found) == len(p) - 1
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("name", ["setxor1d", "intersect1d"])
+def test_sets_of_a_size_are_filled_up_with_their_first_element(name, size):
+    x, y = np.array([3, 1, 4]), np.array([2, 1, 4])
+    wanted = getattr(np, name)(x, y)
+    wanted = np.concatenate([wanted, [wanted[0]] * 4])[:size]
+    np.testing.assert_array_equal(getattr(jnp, name)(x, y, size=size), wanted)
+    np.testing.assert_array_equal(fc.jit(lambda x, y: getattr(jnp, name)(x, y, size=size))(x, y), wanted)
+    nothing = jnp.intersect1d(x, y + 10, size=size)
+    np.testing.assert_array_equal(nothing, np.zeros(size))
