@@ -46,9 +46,16 @@ register_node(
     lambda keys, values: OrderedDict(zip(keys, values)),
     lambda d: (_items(d), tuple(d)),
 )
+
+
+def _sorted(d: Any) -> dict[Any, Any]:
+    """d in the order of its keys, which is that of a dict's leaves, too."""
+    return {key: d[key] for key in sorted(d)}
+
+
 register_node(
     defaultdict,
-    lambda d: (tuple(d.values()), (d.default_factory, tuple(d))),
+    lambda d: (tuple(_sorted(d).values()), (d.default_factory, tuple(sorted(d)))),
     lambda aux, values: defaultdict(aux[0], zip(aux[1], values)),
-    lambda d: (_items(d), (d.default_factory, tuple(d))),
+    lambda d: (_items(_sorted(d)), (d.default_factory, tuple(sorted(d)))),
 )

@@ -244,3 +244,16 @@ def test_registered_classes():
 def test_data_of_other_byte_orders():
     assert fc.asarray(np.arange(3, dtype=">i4")).tolist() == [0, 1, 2]
     assert fc.asarray(np.ones(2, ">f8")).dtype == fc.float64
+
+
+def test_dicts_with_a_default_are_in_the_order_of_their_keys():
+    """As dicts are, whatever came first; an OrderedDict keeps its own order."""
+    one, other = (collections.defaultdict(list, pairs) for pairs in ({"b": 1.0, "a": 2.0}, {"a": 2.0, "b": 1.0}))
+    assert fc.tree.leaves(one) == [2.0, 1.0] and fc.tree.structure(one) == fc.tree.structure(other)
+    assert fc.tree.map(lambda x, y: x - y, one, other) == {"a": 0, "b": 0}
+    assert paths(one) == [("['a']", 2.0), ("['b']", 1.0)]
+    assert fc.flatten_util.ravel_pytree(one)[0].tolist() == [2, 1]
+    assert fc.tree.leaves(collections.OrderedDict(b=1.0, a=2.0)) == [1, 2]
+    traces = []
+    f = fc.jit(lambda d: traces.append(d) or d["a"] + 10 * d["b"])
+    assert float(f(one)) == float(f(other)) == 12 and len(traces) == 1
