@@ -30,6 +30,16 @@ from .memory import bytes_in_use, trimmed
 from .patience import Patience
 
 
+class MemorySizes(dict[str, int]):
+    """Bytes by kind: sizes["temp"], which is sizes.temp_size_in_bytes, too, as JAX names it."""
+
+    def __getattr__(self, name: str) -> int:
+        try:
+            return self[name.removesuffix("_in_bytes").removesuffix("_size").removesuffix("_memory")]
+        except KeyError:
+            raise AttributeError(f"{name!r} is none of the sizes: {', '.join(self)}") from None
+
+
 class Executable:
     """A compiled program on one device.
 
@@ -132,14 +142,14 @@ class Executable:
         """XLA's estimate: 'flops', 'bytes accessed', 'transcendentals', ..."""
         return dict(self._loaded.cost_analysis())
 
-    def memory_analysis(self) -> dict[str, int]:
+    def memory_analysis(self) -> MemorySizes:
         """Bytes by kind: 'argument', 'output', 'temp', 'alias', 'generated_code', 'peak'."""
         stats = self._loaded.get_compiled_memory_stats()
         sizes = {
             kind: getattr(stats, f"{kind}_size_in_bytes")
             for kind in ("argument", "output", "temp", "alias", "generated_code")
         }
-        return {**sizes, "peak": stats.peak_memory_in_bytes}
+        return MemorySizes(**sizes, peak=stats.peak_memory_in_bytes)
 
     def hlo_text(self) -> str:
         """The optimised HLO, as XLA runs it."""

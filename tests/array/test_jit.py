@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -215,7 +215,9 @@ def test_lowering_and_compiling():
     x = fc.asarray([1.0, 2.0, 3.0])
     np.testing.assert_allclose(compiled(x, 3.0)["y"].item(), np.sin([1, 2, 3]) @ [1, 2, 3] * 3, rtol=1e-6)
     assert compiled.cost_analysis()["flops"] > 0
-    assert compiled.memory_analysis()["argument"] == 3 * 4 + 8
+    sizes = compiled.memory_analysis()
+    assert sizes["argument"] == sizes.argument_size_in_bytes == 3 * 4 + 8
+    assert sizes.peak_memory_in_bytes == sizes["peak"] and not hasattr(sizes, "other_size_in_bytes")
     assert compiled.as_text().startswith("HloModule")
     with fc.engine.fail_on_recompile():
         f(x, 5.0)
@@ -275,6 +277,7 @@ TREES = {
     "empty": ({}, (), A),
     "named tuple": (Pair(A, [B]),),
     "ordered": (OrderedDict(b=A, a=B),),
+    "with a default": (defaultdict(list, b=A, a=B),),
     "nested": ([{"x": (A, [B])}],),
     "number": (A, 2),
     "floats": (A, 0.5, -0.0),
