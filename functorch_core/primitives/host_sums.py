@@ -61,7 +61,7 @@ def _in_two(inner: Function, rest: Ints, otherwise: Function, array: np.ndarray)
 def _of_neighbours(x: Aval, dims: list[int], otherwise: Function) -> Function | None:
     outer, length, inner = _sizes(x.shape, dims)
     if x.shape[dims[0]] == length == 2:
-        return _of_pairs(dims[0])
+        return _of_pairs(dims)
     if length == 1 or (inner < NARROW and inner != 1 and outer != 1):
         return None
     piece = largest_divisor(length, LONG)
@@ -72,10 +72,11 @@ def _of_neighbours(x: Aval, dims: list[int], otherwise: Function) -> Function | 
     return sums_of_rows(outer, length, kept, run) if inner == 1 and x.dtype == dt.float32 else run
 
 
-def _of_pairs(axis: int) -> Function:
-    """The sum along an axis of two: 8 x 32 x 64 x 2 x 128 1.0 ms for 1.7 by ones, 4,096 x 2 x 16 37 us for 89."""
-    before = (slice(None),) * axis
-    first, second = (*before, 0), (*before, 1)
+def _of_pairs(dims: list[int]) -> Function:
+    """The sum along an axis of two, and those of one behind it: 8 x 32 x 64 x 2 x 128 1.0 ms for 1.7 by ones,
+    4,096 x 2 x 16 37 us for 89."""
+    before, behind = (slice(None),) * dims[0], (0,) * (len(dims) - 1)
+    first, second = (*before, 0, *behind), (*before, 1, *behind)
     return lambda array: np.add(array[first], array[second])
 
 
