@@ -23,7 +23,8 @@ from ..tape.modes import grad_mode, state
 from ..tape.node import Node, Packed
 from ..tape.saved import SavedTensor, pack
 from ..tensors.base import from_array, new_tensor
-from ..views.cells import IN_NO_GRAD, OF_SEVERAL, assign
+from ..views.cells import assign
+from ..views.refusals import IN_NO_GRAD, OF_SEVERAL
 from .levels import Taped, peel, wrap
 
 NO_BACKWARD = (

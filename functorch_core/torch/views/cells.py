@@ -30,32 +30,14 @@ from ..tape.node_chains import chain_of_box
 from ..tape.node_names import Call, rename
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
-
-OF_SEVERAL = (
-    "Output {i} of {name} is a view and is being modified inplace. This view is the output of "
-    "a function that returns multiple views. Such functions do not allow the output views to "
-    "be modified inplace. You should replace the inplace operation by an out-of-place one."
-)
-IN_NO_GRAD = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
-    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
-    "your code by moving both the view and the inplace either both inside the no_grad block "
-    "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-    "to be tracked)."
-)
-IN_INFERENCE = (
-    "A view was created in inference mode and is being modified inplace in normal mode. "
-    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
-    "your code by moving both the view and the inplace either both inside the inference_mode block "
-    "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-    "to be tracked)."
-)
-LEAF_INPLACE = "a leaf Variable that requires grad is being used in an in-place operation."
-LEAF_VIEW_INPLACE = "a view of a leaf Variable that requires grad is being used in an in-place operation."
-INFERENCE_INPLACE = (
-    "Inplace update to inference tensor outside InferenceMode is not allowed.You can "
-    "make a clone to get a normal tensor before doing inplace update.See "
-    "https://github.com/pytorch/rfcs/pull/17 for more details."
+from .refusals import (
+    IN_INFERENCE,
+    IN_NO_GRAD,
+    INFERENCE_INPLACE,
+    LEAF_INPLACE,
+    LEAF_VIEW_INPLACE,
+    OF_SEVERAL,
+    OVERLAP,
 )
 
 
@@ -766,12 +748,6 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
         keep(cell.value)
     tensor._value, alias.seen = value, cell.version
     _take_edge(tensor, new)
-
-
-OVERLAP = (
-    "unsupported operation: more than one element of the written-to tensor refers to a single "
-    "memory location. Please clone() the tensor before performing the operation."
-)
 
 
 def check_overlap(tensor: Tensor):

@@ -31,8 +31,6 @@ from ...tensors.explain import MISTAKES, explain
 from ...tensors.promotion import HALF, broadcast, cast, holds
 from ...tensors.types import scalar_name
 from ...views.cells import (
-    LEAF_INPLACE,
-    LEAF_VIEW_INPLACE,
     STATIC_ENDS,
     STATIC_PARTS,
     Lens,
@@ -48,6 +46,7 @@ from ...views.cells import (
 from ...views.memory_order import preserved, rows_taken, taken
 from ...views.overlap import may_overlap_itself, refuse_partial, refuse_shared, writes_itself
 from ...views.parts import cut
+from ...views.refusals import LEAF_INPLACE, LEAF_VIEW_INPLACE
 from ...views.seen import MOST, filled, places, remember, see_again, units_of
 from ..shape.copies import fill_number, fitted_to
 from ..shape.data import array_of
