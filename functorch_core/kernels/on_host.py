@@ -213,6 +213,20 @@ def _seen_as(dtypes: Mapping[np.dtype, np.dtype], x: Aval, shape: Ints) -> Way |
     return Way(lambda array: [contiguous(array).reshape(-1).view(dtype).reshape(shape)], 1.0)
 
 
+def seen(view: Callable[[np.ndarray], np.ndarray], in_short_rows: int = 0) -> Callable[[Aval], Way]:
+    """For what `view` shows of an array in its own memory. Of rows of a few elements who reads them takes a nanosecond
+    an element longer, which is counted here."""
+    return lambda x: Way(lambda array: [view(array)], 1.0 + 1e-3 * in_short_rows)
+
+
+def strided(array: np.ndarray, shape: Ints, strides: Ints) -> np.ndarray:
+    """Elements of an array at strides (in bytes), which may show one several times: they are seen where they are. All
+    99,001 windows of 1,000 of 100,000 numbers: 1 us, and 400 MB less than by taking them."""
+    if array.dtype.isbuiltin == 1 and array.flags.c_contiguous:  # what can be a buffer: 0.5 us for 6
+        return np.ndarray(shape, array.dtype, array, 0, strides)
+    return np.lib.stride_tricks.as_strided(array, shape, strides)
+
+
 @functools.cache
 def lengths(axes: Ints) -> Callable[[Aval], Way | None]:
     """For the roots of the sums of squares over the last axes."""

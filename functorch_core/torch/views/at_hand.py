@@ -12,6 +12,7 @@ from ...engine import Value, value
 from ...engine.value import kept_on_host
 from ..tensors.base import Tensor
 from .cells import KINDS, Alias
+from .spread import SPREAD, part_of_array
 
 
 def array_at_hand(x: Value) -> np.ndarray | None:
@@ -24,7 +25,11 @@ def whole_of(alias: Alias) -> np.ndarray | None:
     cell = alias.cell
     if cell.shared or not alias.chain or cell.value.recording is not None:  # mostly that
         return None
-    if cell.strided or alias.seen != cell.version or any([KINDS[lens.kind].other_numbers for lens in alias.chain]):
+    if (
+        cell.strided
+        or alias.seen not in (cell.version, SPREAD)
+        or any([KINDS[lens.kind].other_numbers for lens in alias.chain])
+    ):
         return None
     return array_at_hand(cell.value)
 
@@ -48,6 +53,4 @@ def part_at_hand(tensor: Tensor) -> np.ndarray | None:
     whole = _whole_of_recorded(tensor)
     if whole is None or not whole.size:
         return None
-    shape, strides, offset = tensor._view.layout()
-    n = whole.itemsize
-    return np.ndarray(shape, whole.dtype, whole, offset * n, tuple([stride * n for stride in strides]))
+    return part_of_array(whole, *tensor._view.layout())

@@ -30,15 +30,8 @@ from ..tape.node_chains import chain_of_box
 from ..tape.node_names import Call, rename
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
-from .refusals import (
-    IN_INFERENCE,
-    IN_NO_GRAD,
-    INFERENCE_INPLACE,
-    LEAF_INPLACE,
-    LEAF_VIEW_INPLACE,
-    OF_SEVERAL,
-    OVERLAP,
-)
+from .refusals import IN_INFERENCE, IN_NO_GRAD, INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE, OF_SEVERAL, OVERLAP
+from .spread import MUCH, SPREAD, is_spread, keep_nowhere
 
 
 class Lens(NamedTuple):
@@ -136,8 +129,11 @@ class Cell:
     def show(self, tensor: Tensor, alias: Alias) -> Value:
         """Derive the value of a tensor anew, and its history."""
         root = alias.root()
+        spread = alias.seen == SPREAD and not computes_at_once()
         if root is not None:
             fresh = look_recorded(root, alias.chain[alias.skip :])
+            if spread and fresh._ge is None:
+                return fresh._value
             tensor._value = fresh._value
             if tensor._ge is None or not self._only_quietly(alias.seen):
                 before, tensor._ge = tensor._ge, fresh._ge
@@ -145,6 +141,8 @@ class Cell:
                 if tensor._retains_grad:
                     alias.seen = self.version
                     tensor._retain_anew(before)
+        elif spread:
+            return look(new_tensor(self.value), alias.chain)._value
         elif alias.chain:
             tensor._value = look(new_tensor(self.value), alias.chain)._value
         else:
@@ -502,6 +500,8 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
         view.leave_tape(out)
     if active.marks_inference:
         mark_inference(tensor, out)
+    if out._value.aval.nbytes >= MUCH and is_spread(out, [KINDS[x.kind] for x in view.chain]):
+        keep_nowhere(out)
     return out
 
 
@@ -600,6 +600,8 @@ def make_alias(tensor: Tensor) -> Tensor:
     out._view.cut = True
     if active.marks_inference:
         out._is_inference = tensor._is_inference
+    if alias.seen == SPREAD:
+        keep_nowhere(out)
     return out
 
 

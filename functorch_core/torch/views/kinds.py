@@ -10,7 +10,7 @@ import numpy as np
 from ... import primitives as p
 from ...core import dtypes as dt
 from ...kernels import on_host
-from ...kernels.values import derived
+from ...kernels.values import derived, iota_along
 from ...transforms.linear_map import linear_map
 from .cells import besides, contiguous_strides, over, view_kind, view_strides
 
@@ -227,15 +227,45 @@ PARTS = 16  # of a window, at most, if windows are put together from slices
 
 
 def _unfold_get(x, dim, size, step):
-    n, common = (x.aval.shape[dim] - size) // step + 1, math.gcd(size, step)
-    if 0 < size <= PARTS * common:
-        return _windows(x, dim, n, size // common, step // common, common)
-    places = (np.arange(n) * step)[:, None] + np.arange(size)
     shape = x.aval.shape
-    taken = p.take(x, p.constant(places.reshape(-1)), axis=dim, mode="promise_in_bounds")
+    n, common = (shape[dim] - size) // step + 1, math.gcd(size, step)
+
+    def windows(x):
+        if 0 < size <= PARTS * common:
+            return _windows(x, dim, n, size // common, step // common, common)
+        return _windows_by_places(x, dim, n, size, step)
+
+    def host(array):
+        return on_host.strided(array, *_unfold_layout(shape, array.strides, 0, dim, size, step)[:2])
+
+    in_short_rows = n * size * x.aval.size // shape[dim] if size < PARTS and shape[dim] else 0
+    return _seen_on_host(windows, host, in_short_rows)(x)
+
+
+def _seen_on_host(get, host, in_short_rows: int = 0):
+    """A getter of what `host` shows of an array in its own memory, where the primitives of `get` would copy it."""
+    return derived(lambda t, x, out: get(t), on_host=on_host.seen(host, in_short_rows))(get)
+
+
+def _windows_by_places(x, dim, n: int, size: int, step: int):
+    shape, places = x.aval.shape, p.reshape(_places_shown((n, size), (step, 1), 0), shape=(n * size,))
+    taken = p.take(x, places, axis=dim, mode="promise_in_bounds")
     taken = p.reshape(taken, shape=shape[:dim] + (n, size) + shape[dim + 1 :])
     order = [i for i in range(taken.aval.ndim) if i != dim + 1] + [dim + 1]
     return p.transpose(taken, permutation=tuple(order))
+
+
+WRITTEN_DOWN = 1 << 16  # places; more are computed where they are needed: of 10,000 x 10,000 they would take 800 MB
+
+
+def _places_shown(size, stride, offset):
+    """The places of elements at these strides, as a value."""
+    if math.prod(size) <= WRITTEN_DOWN:
+        return p.constant(_places(size, stride, offset))
+    places = p.full(size, offset, dt.int64)
+    for d, s in enumerate(stride):
+        places = p.add(places, p.mul(iota_along(size, d), p.full(size, s, dt.int64)))
+    return places
 
 
 def _windows(x, dim, n: int, size: int, step: int, length: int):
@@ -291,9 +321,19 @@ def _as_strided_get(x, size, stride, offset, shape, strides, start):
     flat = p.reshape(x, shape=(x.aval.size,))
     if not math.prod(size):
         return p.reshape(p.slice(flat, start=(0,), limit=(0,)), shape=size)
-    places = strided_places(size, stride, offset, shape, strides, start)
-    taken = p.take(flat, p.constant(places), axis=0, mode="promise_in_bounds")
-    return p.reshape(taken, shape=size)
+    last = offset + sum([(n - 1) * s for n, s in zip(size, stride)])
+    if start == 0 and strides == contiguous_strides(shape) and last < x.aval.size:
+
+        def host(array):
+            return on_host.strided(array[offset:], size, tuple([s * array.strides[0] for s in stride]))
+
+        return _seen_on_host(lambda flat: _taken(flat, _places_shown(size, stride, offset), size), host)(flat)
+    return _taken(flat, p.constant(strided_places(size, stride, offset, shape, strides, start)), size)
+
+
+def _taken(flat, places, size):
+    places = p.reshape(places, shape=(places.aval.size,))
+    return p.reshape(p.take(flat, places, axis=0, mode="promise_in_bounds"), shape=size)
 
 
 view_kind(
@@ -308,6 +348,13 @@ view_kind(
 
 
 def _diagonal_get(x, offset, dim1, dim2):
+    def host(array):
+        return array.diagonal(offset, dim1, dim2)
+
+    return _seen_on_host(lambda x: _diagonal(x, offset, dim1, dim2), host)(x)
+
+
+def _diagonal(x, offset, dim1, dim2):
     rest = [i for i in range(x.aval.ndim) if i not in (dim1, dim2)]
     x = p.transpose(x, permutation=(*rest, dim1, dim2))
     lead, (rows, cols) = x.aval.shape[:-2], x.aval.shape[-2:]

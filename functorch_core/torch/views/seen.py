@@ -42,6 +42,7 @@ from .cells import (
     mark_inference,
     share,
 )
+from .spread import SPREAD
 
 MOST = 4096  # calls that an op keeps
 MOST_INTS = 8  # of a lens of which only some vary
@@ -136,7 +137,7 @@ def remember(seen: dict, key: tuple, tensor: Tensor, made: Tensor, ints: tuple =
     if seen[key] is not None:
         return
     view, alias = made._view, tensor._view
-    if made is tensor or view.__class__ is not Alias or view.cell is not alias.cell:
+    if made is tensor or view.__class__ is not Alias or view.cell is not alias.cell or view.seen == SPREAD:
         return
     chain, contiguous = view.chain, alias.contiguous
     if chain and chain[:-1] == alias.chain and (contiguous or not by_strides):
