@@ -392,6 +392,14 @@ def computes_at_once() -> bool:
     return _state.at_once is not None
 
 
+def leaves_nothing_out() -> bool:
+    """Whether what is done now, on the host and unseen by who watches ops, is what would be recorded: nothing is, of
+    which it could be a part."""
+    recording = _state.recording
+    nothing = (recording is None or not recording.signature) and _state.at_once is None
+    return nothing and settings.tier == "auto" and not settings.debug_nans
+
+
 def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
     """Append a call; a new value for its result, a list of them if the unit is `multiple`. Of the
     callers, the first `inner` are known to be the library's (0.1 us each not to look at).

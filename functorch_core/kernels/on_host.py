@@ -223,7 +223,7 @@ def strided(array: np.ndarray, shape: Ints, strides: Ints) -> np.ndarray:
     """Elements of an array at strides (in bytes), which may show one several times: they are seen where they are. All
     99,001 windows of 1,000 of 100,000 numbers: 1 us, and 400 MB less than by taking them."""
     if array.dtype.isbuiltin == 1 and array.flags.c_contiguous:  # what can be a buffer: 0.5 us for 6
-        return np.ndarray(shape, array.dtype, array, 0, strides)
+        return np.ndarray(shape, array.dtype, array.data, 0, strides)
     return np.lib.stride_tricks.as_strided(array, shape, strides)
 
 

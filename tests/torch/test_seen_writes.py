@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch as reference
 
+from functorch_core import engine
 from functorch_core import torch as ours
 
 TIMES = 4  # the first call looks at its arguments, the second remembers, further ones look up
@@ -210,3 +211,63 @@ def test_a_number_at_a_mask_of_what_is_shared_taped_or_masks_itself():
                 told.append(str(error))
         found.append(told)
     assert found[0] == found[1]
+
+
+def numbers_written(lib):
+    """Numbers to single elements of what is computed, beside all that may hold the same memory."""
+    found = []
+    for kind in (lib.float32, lib.float16, lib.bfloat16, lib.int64, lib.float64):
+        x = lib.zeros(300, 2, dtype=kind)
+        for i in range(2 * TIMES):
+            x[i, 1] = i + (0.5 if kind.is_floating_point else 0)
+            x[-1, 0] = 2**53 + 2 * i + 1 if kind in (lib.float32, lib.int64) else -i
+            found.append(x.sum().item())
+        found += [x[:10].tolist(), x[-1].tolist(), x._version]
+    x, w = lib.arange(5.0), lib.ones(5, requires_grad=True)
+    for i in range(TIMES):
+        x[1] = float(i)
+        kept = [x.clone(), x.detach().clone(), x.view(5, 1), x[1:3], x.numpy().copy(), x + 0, {"x": x.tolist()}]
+        found.append([float(y.sum()) for y in kept[:-2]])
+        x[2] = i - 5
+        found.append([y.tolist() for y in kept[:-1]])
+        again = x.detach()
+        x[3] = 7 * i
+        found.append(again.tolist())
+    x = lib.arange(5.0)
+    for i in range(TIMES):
+        y = (x * w).sum()
+        y.item()
+        x[1] = float(i)
+        try:
+            y.backward()
+            found.append(w.grad.tolist())
+        except RuntimeError:
+            found.append("modified")
+    for i in range(TIMES):
+        x = lib.arange(5.0)
+        same, memory = x.reshape(5), x.numpy()
+        x.sum().item()
+        x[1] = 10.0 * i
+        found += [same.tolist(), memory.tolist(), x.tolist()]
+    x, index = lib.zeros(4), lib.tensor([0, 1, 2])
+    for i in range(TIMES):
+        found.append(x[index].tolist())
+        index[0] = i
+        x[index] = float(i)
+    return found
+
+
+def test_numbers_are_written_as_by_pytorch():
+    assert numbers_written(ours) == numbers_written(reference)
+
+
+def test_a_loop_of_writes_to_elements_records_nothing():
+    x = ours.zeros(100)
+    for i in range(10):
+        x[i] = i
+    x.sum().item()
+    before, memory = engine.stats(), id(x._value.data)
+    for i in range(3000):
+        x[i % 100] = i
+    assert engine.stats() == before and id(x._value.data) == memory
+    assert x.tolist() == list(range(2900, 3000)) and x._version == 3010

@@ -72,7 +72,7 @@ class Seen:
 
     def __init__(self, lens: Lens, a: Aval, by_strides: bool = False, open_places: tuple[int, ...] = ()):
         kind = KINDS[lens.kind]
-        self.open, self.element = open_places, _element_of(lens, a)
+        self.open, self.element = open_places, element_of(lens, a)
         self.lenses, self.ints, self.others = (lens,), lens.ints, (None,) * len(lens.ints)
         self.op = getter((lens.static,), a)
         self.unit, self.how = self.op.unit, None
@@ -97,10 +97,7 @@ class Seen:
 
     def _place(self, ints: tuple[int, ...]) -> Sequence[int]:
         """Where the element is."""
-        if len(ints) == len(self.element):
-            return ints
-        given = iter(ints)
-        return [next(given) if i is None else i for i in self.element]
+        return place_of(self.element, ints)
 
     def taped(self) -> Taped | None:
         """How to differentiate it; None if that is not as simple as with most views."""
@@ -111,7 +108,7 @@ class Seen:
         return self.how or None
 
 
-def _element_of(lens: Lens, a: Aval) -> tuple[int | None, ...] | None:
+def element_of(lens: Lens, a: Aval) -> tuple[int | None, ...] | None:
     """Where the one element is that a lens shows of a tensor of this aval; None for other lenses."""
     if lens.kind not in ("index", "select", "unbind") or not a.shape:
         return None
@@ -119,6 +116,14 @@ def _element_of(lens: Lens, a: Aval) -> tuple[int | None, ...] | None:
     if news or len(spec) != len(a.shape) or any([stays for _, _, _, stays in spec]):
         return None
     return tuple([start for start, _, _, _ in spec])
+
+
+def place_of(element: tuple[int | None, ...], ints: tuple[int, ...]) -> Sequence[int]:
+    """Where an element is whose place leaves the ints of its lens open."""
+    if len(ints) == len(element):
+        return ints
+    given = iter(ints)
+    return [next(given) if i is None else i for i in element]
 
 
 def units_of(known: Seen | SeenSeveral | None) -> list[Unit]:
