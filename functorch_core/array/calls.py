@@ -85,7 +85,7 @@ def failed(device, buffers: Sequence, error: Exception):
     if not all_on(device, buffers):
         return MISSED
     if isinstance(error, xla.RuntimeFailure):
-        xla.fail(error)
+        xla.fail(error, device.platform)
     raise error
 
 

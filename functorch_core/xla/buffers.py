@@ -186,7 +186,7 @@ def await_awake(buffer: Buffer) -> None:
 def _access_failed(buffer: Buffer, error: RuntimeError) -> NoReturn:
     if buffer.is_deleted():
         raise ExecutionError(deleted_message(buffer)) from None
-    fail(error)
+    fail(error, buffer.platform())
 
 
 def deleted_message(buffer: Buffer) -> str:

@@ -29,8 +29,12 @@ class ExecutionError(XLAError):
     """A program that failed while it ran, or that was called with the wrong buffers."""
 
 
+class OutOfHostMemory(ExecutionError, MemoryError):
+    """The CPU has not enough memory."""
+
+
 class OutOfMemoryError(ExecutionError, MemoryError):
-    """The device has not enough memory: torch.OutOfMemoryError.
+    """A GPU has not enough memory: torch.OutOfMemoryError.
 
     >>> from functorch_core import torch
     >>> issubclass(torch.OutOfMemoryError, RuntimeError)
@@ -162,14 +166,24 @@ def ticket_for(error: BaseException) -> CallbackTicket:
     return CallbackTicket(f"<functorch callback error {number}>")
 
 
-def fail(error: RuntimeError) -> NoReturn:
-    """Raise what an execution's failure means: a callback's own exception, or an ExecutionError."""
+def fail(error: RuntimeError, platform: str) -> NoReturn:
+    """Raise what a failure of an execution on a platform means: a callback's own exception, or an ExecutionError."""
     text = str(error)
     ticket = _TICKET.search(text)
     original = _waiting.pop(int(ticket[1]), None) if ticket else None
     if original is not None:
         raise original from original.__cause__
     message = _STATUS.sub("", text.splitlines()[0] if text else "no message")
+    on_host = _OUT_OF_HOST_MEMORY.search(text) if platform == "cpu" else None
+    if on_host is not None:
+        raise OutOfHostMemory(OUT_OF_HOST_MEMORY.format(nbytes=on_host[1]), details=text) from None
     if text.startswith("RESOURCE_EXHAUSTED: Out of memory"):
         raise OutOfMemoryError(f"CUDA out of memory: {message}", details=text) from None
     raise ExecutionError(f"the program failed: {message}", details=text) from None
+
+
+_OUT_OF_HOST_MEMORY = re.compile(r"Out of memory allocating (\d+) bytes")
+OUT_OF_HOST_MEMORY = (
+    "DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes. "
+    "Error code 12 (Cannot allocate memory)"
+)

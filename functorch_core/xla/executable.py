@@ -94,7 +94,7 @@ class Executable:
         if self._awaited:
             self._execute, execute = functools.partial(execute, with_tokens=True), self._room.starting(execute)
         self.raw = execute, handlers
-        self.run = _runner(*self.raw)
+        self.run = _runner(*self.raw, device.platform)
         self._consume = operator.methodcaller("consume_with_handlers", handlers)
         _alive.add(self)
 
@@ -117,7 +117,7 @@ class Executable:
                 if self._room.temporary != 0:
                     self._room.started(tokens[0], in_use)
         except RuntimeError as error:
-            fail(error)
+            fail(error, self.device.platform)
 
     def _check(self, buffers: Sequence[Buffer]) -> None:
         if len(buffers) != len(self.inputs):
@@ -161,7 +161,7 @@ class Executable:
         return f"<program {self.name!r} ({takes}) -> ({gives}) on {self.device}>"
 
 
-def _runner(execute: Any, handlers: list[Any]) -> Callable[..., Any]:
+def _runner(execute: Any, handlers: list[Any], platform: str) -> Callable[..., Any]:
     """The hot path as a closure: two calls into C++ and no attribute of `self`."""
 
     def run(buffers: list[Any]) -> list[Any]:
@@ -171,7 +171,7 @@ def _runner(execute: Any, handlers: list[Any]) -> Callable[..., Any]:
             for buffer in buffers if "deleted or donated" in str(error) else ():
                 if buffer.is_deleted():
                     raise ExecutionError(deleted_message(buffer)) from None
-            fail(error)
+            fail(error, platform)
 
     return run
 

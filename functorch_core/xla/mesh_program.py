@@ -70,7 +70,7 @@ class MeshProgram:
         try:
             return self._execute(buffers).consume_with_handlers(self._handlers)
         except RuntimeError as error:
-            fail(error)
+            fail(error, self.mesh.devices.flat[0].platform)
 
     @functools.cached_property
     def _communicator(self) -> Communicator | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import functorch_core as fc
 from functorch_core import engine, torch
 
 HUGE = 10**15  # floats: four petabytes, more than can be addressed
@@ -54,6 +55,28 @@ def test_inside_a_recording(tier):
         row = torch.ones(10**7)
         with pytest.raises(RuntimeError, match="400000000000000 bytes|exhausted|EXHAUSTED"):
             (row[:, None] * row).tolist()
+
+
+@pytest.mark.parametrize("tier", ["auto", "per-op", "fused"])
+def test_a_program_says_what_ran_out_where_there_is_no_gpu(tier):
+    def program(library):
+        with pytest.raises(RuntimeError) as caught:
+            (library.ones(2**22, 1) + library.ones(1, 2**22))[0, 0].item()
+        assert not isinstance(caught.value, library.OutOfMemoryError)
+        return str(caught.value)
+
+    said = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 70368744177664 bytes."
+    assert said in program(pytest.importorskip("torch"))
+    with engine.forced_tier(tier):
+        found = program(torch)
+    assert said in found and "CUDA" not in found
+
+
+def test_a_compiled_function_says_it_too():
+    huge = fc.jit(lambda x: x[:, None] + x[None])
+    for _ in range(3):  # a known call is another way
+        with pytest.raises(MemoryError, match="DefaultCPUAllocator"):
+            huge(fc.ones(2**22)).block_until_ready()
 
 
 def test_what_was_recorded_before_is_intact():
