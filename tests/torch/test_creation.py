@@ -330,6 +330,18 @@ def test_numerical_properties_are_compared_by_value(t):
         hash(t.finfo(t.float16))
 
 
+@pytest.mark.parametrize("function", ["finfo", "iinfo"])
+@pytest.mark.parametrize("kind", "float complex int bool str None torch.float16 torch.int8 torch.bool 3 'x'".split())
+def test_numerical_properties_of_what_is_given(function, kind):
+    of_type = f"torch.{function}({kind})"
+    assert outcome(of_type, torch) == outcome(of_type, reference)
+
+
+@pytest.mark.parametrize("of_type", ["torch.finfo(type=torch.float16)", "torch.iinfo(type=int)", "torch.finfo()"])
+def test_numerical_properties_by_keyword(of_type):
+    assert outcome(of_type, torch) == outcome(of_type, reference)
+
+
 def test_dlpack_round_trip():
     x = torch.arange(6.0).reshape(2, 3)
     assert np.from_dlpack(x).tolist() == x.tolist()

@@ -491,6 +491,19 @@ class Size(tuple):
         return reduce_made(Size, (tuple(self),))
 
 
+_DEFAULT = object()  # PyTorch tells finfo() from finfo(None)
+
+
+def _dtype_given(function: str, given) -> dtype:
+    """The dtype that finfo or iinfo is asked for, which may be a class of Python's."""
+    if isinstance(given, dtype):
+        return given
+    kind = builtins.type(given)
+    if kind is builtins.type and given in (builtins.float, builtins.int, builtins.bool, builtins.complex):
+        return of_numpy(numpy_dtype(given))
+    raise TypeError(f"{function}(): argument 'type' (position 1) must be torch.dtype, not {kind.__name__}")
+
+
 class finfo:
     """The numerical properties of a floating dtype (of the parts, for a complex one).
 
@@ -500,8 +513,8 @@ class finfo:
 
     __module__ = "torch"
 
-    def __init__(self, d: dtype | None = None):
-        d = d or defaults.dtype
+    def __init__(self, type=_DEFAULT):
+        d = defaults.dtype if type is _DEFAULT else _dtype_given("finfo", type)
         if not (d.is_floating_point or d.is_complex):
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
@@ -534,7 +547,8 @@ class iinfo:
 
     __module__ = "torch"
 
-    def __init__(self, d: dtype):
+    def __init__(self, type):
+        d = _dtype_given("iinfo", type)
         if d.numpy == dt.bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if d.numpy not in dt.INTEGER:
