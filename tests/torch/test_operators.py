@@ -280,3 +280,20 @@ def test_inferred_schemas(t):
     del f.__annotations__["n"]
     with pytest.raises(ValueError, match="Parameter n must have a type annotation"):
         t.library.infer_schema(f, mutates_args=())
+
+
+@BOTH
+def test_kernels_before_the_operator_is_defined(t):
+    @t.library.impl("zoo_early::scaled", "CPU")
+    def scaled(x, n):
+        return x * n
+
+    with t.library._scoped_library("zoo_early", "FRAGMENT") as library:
+        library.impl("shifted", lambda x: x + 1, "CPU")
+        with pytest.raises(AttributeError):
+            t.ops.zoo_early.scaled  # noqa: B018 (looking it up raises)
+        t.library.define("zoo_early::scaled", "(Tensor x, int n) -> Tensor")
+        library.define("shifted(Tensor x) -> Tensor")
+        x = t.ones(2)
+        assert t.ops.zoo_early.scaled(x, 3).tolist() == [3, 3]
+        assert t.ops.zoo_early.shifted(x).tolist() == [2, 2]

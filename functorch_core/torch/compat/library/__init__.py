@@ -73,7 +73,7 @@ class Library:
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         name = op_name if isinstance(op_name, str) else op_name.name()
         name = name.partition("::")[2] or name
-        _operator(f"{self.ns}::{name}").kernels[dispatch_key or self.dispatch_key] = fn
+        _library.kernels_of(f"{self.ns}::{name}")[dispatch_key or self.dispatch_key] = fn
 
     def _destroy(self):
         """Forget the operators that were defined through this object."""
@@ -131,7 +131,7 @@ def impl(qualname, types, func=None, *, lib=None):
         return lambda f: library.impl(name, f, key) or f
 
     def register(function):
-        _operator(qualname).kernels.update(dict.fromkeys(keys, function))
+        _library.kernels_of(qualname).update(dict.fromkeys(keys, function))
         return function
 
     return register if func is None else register(func) and None

@@ -17,6 +17,8 @@ from .arguments import converted
 from .schemas import Schema
 
 operators: dict[tuple[str, str], Operator] = {}
+_early: dict[tuple[str, str], dict[str, Callable]] = {}  # kernels of operators that are not defined yet
+OWN = ("aten", "prim", "prims")  # namespaces of PyTorch's operators, which take no kernels
 
 # Where kernels may be registered, the first that is there is called.
 TRANSPARENT = ("Autograd", "AutogradCPU", "CompositeImplicitAutograd", "")
@@ -150,8 +152,20 @@ def find(qualname) -> Operator:
 def define(namespace: str, schema_text: str) -> Operator:
     """A new operator."""
     operator = Operator(namespace, schema_text)
-    operators[namespace, operator.name.partition("::")[2]] = operator
+    place = namespace, operator.name.partition("::")[2]
+    operators[place] = operator
+    operator.kernels.update(_early.pop(place, {}))
     return operator
+
+
+def kernels_of(qualname) -> dict[str, Callable]:
+    """Where the kernels of 'ns::name' are registered, which may be defined afterwards; RuntimeError for one of
+    PyTorch's own."""
+    namespace, _, name = qualname.partition("::") if isinstance(qualname, str) else ("", "", "")
+    place = namespace, name.partition(".")[0]
+    if not name or place in operators or namespace in OWN:
+        return find(qualname).kernels
+    return _early.setdefault(place, {})
 
 
 # ---- derivatives and batching --------------------------------------------------------------------
