@@ -90,7 +90,7 @@ def _poisson_of_many(key, lam):
         right = p.sub(p.sub(p.mul(safe, log_lam), lam), p.lgamma(p.add(safe, 1)))
         return rest, safe, p.or_(quick, p.and_(p.not_(bad), p.le(left, right)))
 
-    return rejection(key, propose, like(lam, 0), p.ne(lam, lam))
+    return rejection(key, propose, like(lam, 0), p.ne(lam, lam), last=True)
 
 
 @op(scalars=True)
@@ -102,7 +102,7 @@ def _poisson(key, lam, /, *, shape, dtype):
     count = p.select(
         few,
         _poisson_of_few(key, p.select(few, lam, like(lam, 0))),
-        _poisson_of_many(key, p.select(few, like(lam, FEW), lam)),
+        _poisson_of_many(key, p.select(few, like(lam, 1e5), lam)),  # what is accepted at once, most often
     )
     return p.convert(p.select(valid, count, like(count, -1)), dtype=dtype)
 
@@ -176,7 +176,7 @@ def _binomial_of_many(key, n, q):
         right = p.add(p.sub(log_ways(mode), log_ways(safe)), p.mul(p.sub(safe, mode), log_odds))
         return rest, safe, p.and_(inside, p.or_(quick, p.le(left, right)))
 
-    return rejection(key, propose, like(n, 0), p.ne(n, n))
+    return rejection(key, propose, like(n, 0), p.ne(n, n), last=True)
 
 
 def binomial_of(key, n, prob):
@@ -190,7 +190,7 @@ def binomial_of(key, n, prob):
     count = p.select(
         few,
         _binomial_of_few(key, p.select(none, like(n, 0), n), p.select(none, like(q, 0.5), q)),
-        _binomial_of_many(key, p.select(few, like(n, 100), n), p.select(few, like(q, 0.5), q)),
+        _binomial_of_many(key, p.select(few, like(n, 1e4), n), p.select(few, like(q, 0.5), q)),
     )
     count = p.select(p.le(q, 0), like(count, 0), count)
     return p.select(valid, p.select(flipped, p.sub(n, count), count), like(count, math.nan))

@@ -57,16 +57,17 @@ def _marsaglia_tsang(keys, a):
     return rejection(keys, propose, like(a, math.nan), p.ne(a, a))
 
 
-def rejection(key, propose, start, done):
+def rejection(key, propose, start, done, last: bool = False):
     """propose(key) -> (next key, drawn, accepted), again until each element has been accepted.
 
-    Elements that are `done` from the beginning stay `start`.
+    Elements that are `done` from the beginning stay `start`. With `last` the numbers are those that were accepted
+    last, while others still waited, as JAX's counts are: there is no `done` then.
     """
     axes = tuple(range(aval_of(start).ndim))
 
     def body(key, sample, done):
         key, drawn, good = propose(key)
-        return [key, p.select(done, sample, drawn), p.or_(done, good)]
+        return [key, p.select(good, drawn, sample) if last else p.select(done, sample, drawn), p.or_(done, good)]
 
     def unfinished(key, sample, done):
         return p.not_(p.reduce_and(done, axes=axes))
