@@ -15,7 +15,6 @@ from .reductions import median
 STATISTICS = ("maximum", "minimum", "mean", "median")
 PLAIN = ("edge", "reflect", "symmetric", "wrap")
 UNKNOWN = "pad: mode is 'constant', 'edge', 'linear_ramp', 'reflect', ..., or a function; got {mode!r}"
-ODD = "pad: reflect_type='odd' is not supported\n    The even one is the default: leave it out."
 
 
 def pairs(value, ndim: int, name: str) -> list[tuple]:
@@ -42,8 +41,11 @@ def padded(x, pad_width, mode, options: dict):
     if mode == "constant":
         return _constant(x, widths, options.pop("constant_values", 0))
     if mode in PLAIN:
-        if options.get("reflect_type", "even") != "even":
-            raise NotImplementedError(ODD)
+        kind = options.get("reflect_type", "even")
+        if kind not in ("even", "odd"):
+            raise ValueError(f"pad: reflect_type is 'even' or 'odd', got {kind!r}")
+        if kind == "odd" and mode in ("reflect", "symmetric") and x.size:
+            return _turned(x, widths, mode)
         return fc.pad(x, widths, mode)
     if mode == "linear_ramp":
         ends = pairs(options.get("end_values", 0), x.ndim, "end_values")
@@ -53,6 +55,24 @@ def padded(x, pad_width, mode, options: dict):
         lengths = [(None, None)] * x.ndim if lengths is None else pairs(lengths, x.ndim, "stat_length")
         return _along_axes(x, widths, lambda x, d, i, n: _statistic(x, d, i, n, mode, lengths[d][i]))
     raise ValueError(UNKNOWN.format(mode=mode))
+
+
+def _turned(x, widths, mode: str):
+    """x with borders that are point reflections of it at its edges: 2 * edge - x, again and again.
+
+    Two reflections are a translation, by twice the distance of the edges and twice the difference of their elements.
+    """
+    repeated = mode == "symmetric"  # whether the edge is there twice
+    for d, (before, after) in enumerate(widths):
+        n = x.shape[d]
+        first, last = _edge(x, d, 0, 1), _edge(x, d, 1, 1)
+        turns, places = np.divmod(np.arange(-before, n + after), max(2 * (n if repeated else n - 1), 1))
+        back, mirror = places >= n, 2 * n - (1 if repeated else 2)
+        shape = [-1 if axis == d else 1 for axis in range(x.ndim)]
+        found = fc.take(x, np.where(back, mirror - places, places), axis=d)
+        found = fc.where(back.reshape(shape), 2 * last - found, found)
+        x = found + 2 * (last - first) * fc.asarray(turns.reshape(shape)).astype(x.dtype)
+    return x
 
 
 def _constant(x, widths, values):

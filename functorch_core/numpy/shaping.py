@@ -600,7 +600,8 @@ def pad(array, pad_width, mode="constant", **kwargs):
     """The array with a border: 'constant' (constant_values), 'edge', 'reflect', 'symmetric', 'wrap',
     'linear_ramp' (end_values), 'maximum', 'minimum', 'mean', 'median' (stat_length), 'empty', or a function.
 
-    pad_width: a number, (before, after), or such a pair for each axis.
+    pad_width: a number, (before, after), or such a pair for each axis. reflect_type="odd" turns what 'reflect' and
+    'symmetric' mirror upside down at the edge.
 
     >>> import functorch_core.numpy as jnp
     >>> jnp.pad(jnp.asarray([1., 2.]), (1, 2), "linear_ramp", end_values=0)
