@@ -178,6 +178,7 @@ def logsumexp(x, /, axis=None, b=None, keepdims=False, return_sign=False, where=
 
     b: factors, 1 by default; with negative ones, return_sign=True gives (log of the absolute
     value, sign), else the logarithm of a negative sum is NaN. where: a mask of what counts.
+    Of complex numbers it is complex.
 
     >>> import functorch_core as fc
     >>> fc.logsumexp(fc.asarray([1000., 1000.]))
@@ -192,7 +193,7 @@ def logsumexp(x, /, axis=None, b=None, keepdims=False, return_sign=False, where=
 def _logsumexp(x, /, *, axis, keepdims):
     axes = axes_of(x, axis, "logsumexp")
     x = to_floats(x)
-    check("logsumexp", x, dt.FLOATING)
+    check("logsumexp", x, dt.INEXACT)
     return kept(reductions.logsumexp(x, axes), x, axes, keepdims)
 
 
@@ -201,7 +202,7 @@ def _logsumexp_of_terms(x, b, where, /, *, axis, keepdims, return_sign):
     if b is not None:
         x, b = promote(x, b, name="logsumexp", to_inexact=True)
     x = to_floats(x)
-    check("logsumexp", x, dt.FLOATING)
+    check("logsumexp", x, dt.INEXACT)
     axes = axes_of(x, axis, "logsumexp")
     if where is not None:
         x, b = masked_terms(x, b, where)
@@ -212,7 +213,8 @@ def _logsumexp_of_terms(x, b, where, /, *, axis, keepdims, return_sign):
     total = p.reduce_sum(terms if b is None else p.mul(terms, b), axes=axes)
     if not return_sign:
         return kept(p.add(p.log(total), top), x, axes, keepdims)
-    log = p.add(p.log(p.abs(total)), top)
+    size = p.abs(total)
+    log = p.add(p.log(size), p.real(top) if aval_of(top).dtype in dt.COMPLEX else top)
     return [kept(v, x, axes, keepdims) for v in (log, p.sign(total))]
 
 
