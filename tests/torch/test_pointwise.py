@@ -358,6 +358,23 @@ def test_polynomials(name):
     both(lambda m, x, n: getattr(m.special, name)(x, 3), x, n, scale=1e3)
 
 
+@pytest.mark.parametrize("name", POLYNOMIALS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_polynomials_of_any_degree(name, dtype):
+    x = np.array([0.0, 0.4, 0.7, 1.0, -1.0, -0.3, 1.0005, -1.0005, 2.5, math.inf, -math.inf])
+    n = np.array([math.nan, math.inf, -math.inf, -3.0, 1.5, 5.0, 8.0, 9.0, 120.0, 129.0, 513.0, 1e19])
+    x, n = np.meshgrid(x, n)
+    both(lambda m, x, n: getattr(m.special, name)(x, n), x, n, dtype=dtype, scale=1e4)
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials_of_high_degree_need_no_loop(name):
+    x, n = np.meshgrid(np.array([0.0, 0.01, 0.4, 0.7, 1.0, -0.01, 1.0000003, 12.0]), np.array([20001.0, 150000.0]))
+    ours, theirs = [getattr(m.special, name)(m.tensor(x), m.tensor(n)).numpy() for m in (torch, reference)]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-8)
+    assert getattr(torch.special, name)(torch.tensor(0.5), 1e18).shape == ()
+
+
 def test_special_of_two():
     x, y = np.array([0.5, 1.5, 3.0]), np.array([2.0, 4.0, 0.7])
     for name in ("zeta", "xlogy", "xlog1py", "gammainc", "gammaincc"):

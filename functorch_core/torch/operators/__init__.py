@@ -23,7 +23,7 @@ from .nn import rnn as nn_rnn
 from .nn import unpool as nn_unpool
 from .nn import vision as nn_vision
 from .pointwise import arithmetic as pointwise
-from .pointwise import comparison, complex_numbers, fake_quantize, foreach, integers, special
+from .pointwise import comparison, complex_numbers, fake_quantize, foreach, integers, polynomials, special
 from .pointwise import functions as math
 from .random import sampling
 from .reduce import counting, cumulative, finite_differences, order, reduction, segments

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from .... import primitives as p
 from ....kernels import subgradients
-from ....transforms.custom import stop_gradient
-from ....transforms.while_loop import while_loop
 from ...dispatch.op import torch_op
 from ...dispatch.slots import Operand
 from ...dispatch.traits import Out
@@ -242,125 +238,4 @@ spherical_bessel_j0 = _special(
     p.spherical_bessel_j0,
     "The spherical Bessel function j0, elementwise.",
     example="[0., 1.] -> [1.0000, 0.8415]",
-)
-
-# ---- orthogonal polynomials ----------------------------------------------------------------------
-# By their recurrences p[k+1] = step(k, x, p[k], p[k-1]), each element to its own degree. They have
-# no derivatives, as in PyTorch.
-
-
-def _polynomial(name: str, first, step, doc: str, example: str, change=lambda x: x):
-    """first(x) is the polynomial of degree 1; `change` maps the operand beforehand."""
-
-    def apply(x, n):
-        x, n = change(stop_gradient(x)), p.trunc(stop_gradient(n))
-        one, axes = like(x, 1), tuple(range(x.aval.ndim))
-        start = p.constant(_one(x.aval.dtype))
-
-        def some_left(k, previous, current):
-            return p.reduce_or(p.gt(n, like(n, k)), axes=axes)
-
-        def advance(k, previous, current):
-            following = step(like(x, k), x, current, previous)
-            going = p.gt(n, like(n, k))
-            return [p.add(k, 1), p.select(going, current, previous), p.select(going, following, current)]
-
-        last = while_loop(some_left, advance, [start, one, first(x)])[2]
-        low = p.select(p.eq(n, 0), one, last)
-        return p.select(p.lt(n, 0), like(x, 0), low)
-
-    return binary(
-        f"special_{name}",
-        widened(apply),
-        doc,
-        left=Operand,
-        right=Operand,
-        floats=True,
-        dtypes=d.FLOATS,
-        kernel=f"{name}_cpu",
-        example=example,
-        **SPECIAL,
-    )
-
-
-def _one(dtype):
-    return np.ones((), dtype)
-
-
-def _double(x):
-    return p.mul(x, 2)
-
-
-def _chebyshev_step(k, x, current, previous):
-    return p.sub(p.mul(_double(x), current), previous)
-
-
-def _shift(x):
-    """[0, 1] to [-1, 1]."""
-    return p.sub(_double(x), 1)
-
-
-_CHEBYSHEV = {  # kind: the polynomial of degree 1, and that of degree 2 at 1 / 2
-    "t": (lambda x: x, "-0.5000"),
-    "u": (_double, "0."),
-    "v": (lambda x: p.sub(_double(x), 1), "-1."),
-    "w": (lambda x: p.add(_double(x), 1), "1."),
-}
-
-
-def _chebyshev(kind: str, shifted: bool = False):
-    prefix = "shifted_" if shifted else ""
-    first, value = _CHEBYSHEV[kind]
-    doc = f"The {'shifted ' * shifted}Chebyshev polynomial {kind.upper()} of degree n."
-    return _polynomial(
-        f"{prefix}chebyshev_polynomial_{kind}",
-        first,
-        _chebyshev_step,
-        doc,
-        f"[{0.75 if shifted else 0.5}], [2.] -> [{value}]",
-        _shift if shifted else lambda x: x,
-    )
-
-
-chebyshev_polynomial_t = _chebyshev("t")
-chebyshev_polynomial_u = _chebyshev("u")
-chebyshev_polynomial_v = _chebyshev("v")
-chebyshev_polynomial_w = _chebyshev("w")
-shifted_chebyshev_polynomial_t = _chebyshev("t", True)
-shifted_chebyshev_polynomial_u = _chebyshev("u", True)
-shifted_chebyshev_polynomial_v = _chebyshev("v", True)
-shifted_chebyshev_polynomial_w = _chebyshev("w", True)
-hermite_polynomial_h = _polynomial(
-    "hermite_polynomial_h",
-    _double,
-    lambda k, x, current, previous: _double(p.sub(p.mul(x, current), p.mul(k, previous))),
-    "The physicists' Hermite polynomial of degree n.",
-    "[0.5], [2.] -> [-1.]",
-)
-hermite_polynomial_he = _polynomial(
-    "hermite_polynomial_he",
-    lambda x: x,
-    lambda k, x, current, previous: p.sub(p.mul(x, current), p.mul(k, previous)),
-    "The probabilists' Hermite polynomial of degree n.",
-    "[0.5], [2.] -> [-0.7500]",
-)
-
-
-def _odd(k):
-    return p.add(_double(k), 1)
-
-
-laguerre_polynomial_l = _polynomial(
-    "laguerre_polynomial_l",
-    lambda x: p.sub(1, x),
-    lambda k, x, current, previous: p.div(p.sub(p.mul(p.sub(_odd(k), x), current), p.mul(k, previous)), p.add(k, 1)),
-    "The Laguerre polynomial of degree n.",
-    "[0.5], [2.] -> [0.1250]",
-)
-legendre_polynomial_p = _polynomial(
-    "legendre_polynomial_p",
-    lambda x: x,
-    lambda k, x, current, previous: p.div(p.sub(p.mul(p.mul(_odd(k), x), current), p.mul(k, previous)), p.add(k, 1)),
-    "The Legendre polynomial of degree n.",
-    "[0.5], [2.] -> [-0.1250]",
 )
