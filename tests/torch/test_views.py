@@ -395,3 +395,20 @@ def test_a_chain_longer_than_the_stack_is_deep_is_written_to(step):
         return describe(whole), describe(view)
 
     assert facts(torch) == facts(reference)
+
+
+EMPTY_PARTS = {
+    "slice": lambda x: x[4:],
+    "narrow": lambda x: x[::2].narrow(0, 2, 0),
+    "split": lambda x: x[::2].split([2, 0])[1],
+    "tensor_split": lambda x: x[::2].tensor_split((1, 5))[2],
+    "columns": lambda x: x[4:, ::2].t(),
+}
+
+
+@pytest.mark.parametrize("part", EMPTY_PARTS.values(), ids=EMPTY_PARTS)
+def test_an_empty_part_is_read_wherever_it_begins(part):
+    for make in (lambda m: m.ones(10, 4), lambda m: m.from_numpy(np.ones((10, 4)))):
+        ours, theirs = [part(make(m)[::3]) for m in (torch, reference)]
+        assert ours.tolist() == theirs.tolist()
+        assert ours.numpy().shape == theirs.numpy().shape

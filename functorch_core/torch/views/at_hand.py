@@ -51,6 +51,9 @@ def element_at_hand(tensor: Tensor):
 def part_at_hand(tensor: Tensor) -> np.ndarray | None:
     """The elements of a tensor, a part of an array; None where they are not at hand."""
     whole = _whole_of_recorded(tensor)
-    if whole is None or not whole.size:
+    if whole is None:
         return None
-    return part_of_array(whole, *tensor._view.layout())
+    shape, strides, offset = tensor._view.layout()
+    if 0 in shape:  # whose offset may be none in the memory
+        return np.empty(shape, whole.dtype)
+    return part_of_array(whole, shape, strides, offset)
