@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -322,3 +323,17 @@ def test_errors_of_histc_come_in_pytorchs_order():
         for made in (lambda t: t.ones(3), lambda t: t.ones(3, dtype=t.int32)):
             outcomes = [failing(t.histc, made(t), *arguments) for t in (reference, torch)]
             assert str(outcomes[0]).split("\\n")[0][:80] == str(outcomes[1]).split("\\n")[0][:80]
+
+
+def test_counting_small_integers_makes_no_wide_copy():
+    numbers = np.random.default_rng(0).integers(0, 200, 2**22, dtype=np.uint8)
+    x = torch.from_numpy(numbers)
+    x[:3].bincount()
+    tracemalloc.start()
+    try:
+        found = x.bincount()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.tolist() == reference.from_numpy(numbers).bincount().tolist()
+    assert peak < 2 * numbers.nbytes  # one of which is the copy of shared memory

@@ -289,12 +289,21 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
     return return_types.histogramdd(hist, tuple(edges))
 
 
+PIECE = 1 << 18  # numbers that are counted at once, at least: NumPy makes indices of 8 bytes of them
+
+
+def _counts(data: np.ndarray, size: int) -> np.ndarray:
+    """How often each integer below `size` occurs, without a wide copy of all."""
+    found, step = np.zeros(size, np.int64), max(PIECE, size)
+    for start in range(0, data.size, step):
+        found += np.bincount(data[start : start + step].astype(np.intp, copy=False), minlength=size)
+    return found
+
+
 @torch_op
-def _bincount(input: Tensor, weights: MaybeTensor, size):
-    """Counts (or sums of weights) of the integers below `size`."""
-    if weights is None:
-        weights = p.full(input.aval.shape, 1, dt.int64)
-    elif weights.aval.dtype != dt.float32:
+def _bincount(input: Tensor, weights: Tensor, size):
+    """Sums of the weights of each of the integers below `size`."""
+    if weights.aval.dtype != dt.float32:
         weights = p.convert(weights, dtype=dt.float64)
     index = p.convert(input, dtype=dt.int64)
     return p.scatter_axis(p.full((size,), 0, weights.aval.dtype), index, weights, axis=0, combine="add")
@@ -319,8 +328,8 @@ def bincount(input, weights=None, minlength=0):
     if weights is not None and (weights.ndim != 1 or weights.shape != input.shape):
         raise RuntimeError("weights should be 1-d and have the same length as input")
     size = max(int(data.max()) + 1 if data.size else 0, minlength)
-    if not data.size:
-        return from_array(np.zeros(size, np.int64))
+    if weights is None or not data.size:
+        return from_array(_counts(data, size)).to(input.device)
     return _bincount(input, weights, size)
 
 
