@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import xla
-from ..core.graph import Graph, subgraphs
+from ..core.graph import Graph, opened, subgraphs
 from ..core.lowering import Lowered, lower
 from ..core.trace import outside_traces
 from ..xla.device import Device
 from ..xla.executable import Executable
+from .cost import work_of
 from .donation import aliases
 from .errors import RecompileError
 from .history import callers_line, compiled
@@ -96,11 +97,13 @@ class ProgramInParts:
 def compile_recording(
     graph: Graph, device: Device, donate: Sequence[int], *, name: str, why: str, place: str, on_this_thread: bool
 ) -> Program | ProgramInParts:
-    """Compile what was recorded, as `compile_graph` does; a large program for the CPU in two parts."""
+    """Compile what was recorded, as `compile_graph` does; a large program for the CPU in two parts, and quickly what
+    computes little."""
     said: dict[str, Any] = {"why": why, "place": place, "on_this_thread": on_this_thread}
-    parts = parts_of(graph) if device.platform == "cpu" else None
+    on_cpu = device.platform == "cpu"
+    parts = parts_of(graph) if on_cpu else None
     if parts is None:
-        return compile_graph(graph, device, donate=donate, name=name, **said)
+        return compile_graph(graph, device, donate=donate, name=name, fast=on_cpu and computes_little(graph), **said)
     free = {graph.inputs[i] for i in donate}.union(parts.first.outputs).difference(graph.outputs)
     first = compile_graph(parts.first, device, name=f"{name}_begun", **said)
     donate = [i for i, slot in enumerate(parts.second.inputs) if slot in free]
@@ -146,6 +149,23 @@ def compile_graph(
     return Program(executable, hoisted, outputs)
 
 
+LONG = 512  # nodes
+# Microseconds that NumPy spends on the elements of a node. Code that is not optimised takes five times as long; to
+# record a call, of some three nodes, takes 2 to 3.
+LITTLE = 0.05
+LOOPS = frozenset("elementwise transcendental convert structure index reduction".split())  # what XLA writes as loops
+
+
+def computes_little(graph: Graph) -> bool:
+    """Whether it is long, and what it computes takes less time than recording it, however it is compiled."""
+    if len(graph.nodes) < LONG:
+        return False
+    flat = opened(graph)
+    if not all([node.primitive.traits.family in LOOPS for node in flat.nodes]):
+        return False
+    return sum([work_of(flat, node) for node in flat.nodes]) < LITTLE * len(flat.nodes)
+
+
 WIDE = 64  # elements of a row; in shorter ones loops of wide vectors hardly begin
 
 
@@ -168,7 +188,7 @@ def _features_of(graph: Graph, asked: bool) -> list[str]:
 
 def _wants_emitters(graph: Graph, alias: Mapping[int, int]) -> bool:
     """Whether the loops that write over donated inputs are worth emitters for the whole program."""
-    donated = sum([graph.in_avals[i].nbytes for i in alias])
+    donated = sum([graph.avals[graph.inputs[i]].nbytes for i in alias])
     return donated > 0 and (donated > FEW_DONATED or len(graph.nodes) <= MOST_NODES)
 
 
@@ -203,7 +223,7 @@ def compile_lowered(
     """Compile a lowered module with the options that its features ask for."""
     options: Mapping[str, object] = {}
     if device.platform == "cpu":
-        options = xla.FAST_COMPILE if fast else xla.choose_options(features)
+        options = xla.choose_options(features, fast)
     callbacks = [xla.Callback(fun, outs) for fun, outs in lowered.callbacks]
     return xla.compile(
         lowered.text,

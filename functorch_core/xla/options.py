@@ -13,9 +13,14 @@ SPLIT = "xla_cpu_parallel_codegen_split_count"
 DISABLED = "xla_disable_hlo_passes"
 WIDTH = "xla_cpu_prefer_vector_width"
 
-# For a program that is run once or twice. Compile time of a tiny one: 24 ms by default, 12 without
-# fusion emitters, 6.7 like this. The price: exp 7.6, erf 7.4, cumsum 10.9, sort 1.2, matmul 1.0.
-FAST_COMPILE = {LEVEL: 0, EMITTERS: False, SPLIT: 1}
+# For a program that is run once or twice, or computes little beside what Python does to record it. Compile time of a
+# tiny one: 24 ms by default, 12 without fusion emitters, 6.7 like this; of 512 loops over 100 numbers 3.1 s, 0.3 like
+# this (a run 32 us, 65). The price: exp 7.6, erf 7.4, cumsum 10.9, sort 1.2, matmul 1.0.
+FAST_COMPILE: dict[str, object] = {LEVEL: 0, EMITTERS: False, SPLIT: 1}
+# Rematerialisation: XLA:CPU drops optimization barriers before it merges equal operations, and
+# so undoes it. Temporaries of 8 layers of 512 x 512: 30 MB, and 16 with the barriers kept. Loops of
+# less than 1,024 bytes it compiles as one function, and ends the process where that has a barrier.
+KEEP_BARRIERS: dict[str, object] = {DISABLED: "cse_barrier_expander,small-while-loop-hoisting"}
 
 _LIBRARY = "LIBRARY_FUSION_TYPE_"
 
@@ -78,15 +83,15 @@ _CHOICES = (
     # to 50 us. Read, us, divided and not: relu of 64 x 128 x 128 108, 90, where(x > y, x, y) of 512 x 1024 83, 78,
     # masked_fill of it 83, 66, gather of 1000 x 100 76, 62. Longer or transcendental ones: sigmoid 137, 186.
     ("brief", {DISABLED: "cpu-parallel-task-assigner"}),
-    # Rematerialisation: XLA:CPU drops optimization barriers before it merges equal operations, and
-    # so undoes it. Temporaries of 8 layers of 512 x 512: 30 MB, and 16 with the barriers kept. Loops of
-    # less than 1,024 bytes it compiles as one function, and ends the process where that has a barrier.
-    ("barrier", {DISABLED: "cse_barrier_expander,small-while-loop-hoisting"}),
+    ("barrier", KEEP_BARRIERS),
 )
 
 
-def choose_options(features: frozenset[str]) -> dict[str, object]:
-    """The options for `compile` of a CPU program that contains these features."""
+def choose_options(features: frozenset[str], fast: bool = False) -> dict[str, object]:
+    """The options for `compile` of a CPU program that contains these features; `fast`: whatever it contains, compiling
+    is to be quick."""
+    if fast:
+        return FAST_COMPILE | (KEEP_BARRIERS if "barrier" in features else {})
     options: dict[str, object] = {}
     for feature, choice in _CHOICES:
         if feature is None or feature in features:

@@ -9,6 +9,7 @@ from functorch_core import primitives as p
 from functorch_core import torch
 from functorch_core.core.graph import validate
 from functorch_core.core.trace import evaluate
+from functorch_core.engine.compiling import computes_little
 from functorch_core.engine.loops import computed_once
 
 from ..primitives.check import compiled, graph_of
@@ -119,3 +120,71 @@ def test_a_deep_network_trains_as_the_reference_tier_does(monkeypatch):
     wanted = losses()
     monkeypatch.setattr(settings, "tier", "fused")
     assert losses() == pytest.approx(wanted, rel=1e-4)
+
+
+# ---- recurrences ---------------------------------------------------------------------------------
+
+
+def recurrence(step, n, kept):
+    """The last values of x = step(x), n times."""
+
+    def program(x):
+        values = [x]
+        for _ in range(n):
+            values.append(step(values[-1]))
+        return values[-kept:]
+
+    return program
+
+
+@pytest.mark.parametrize("size", [(50,), SHAPE], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "complex64"])
+@pytest.mark.parametrize("kept, most", [(1, 0), (2, 0), (50, 5), (300, 40)])
+def test_steps_are_not_written_again_for_each_result(size, dtype, kept, most):
+    """XLA writes all steps before a result in its loop: 24,000 multiplications for 50 results of 512 steps."""
+    args = [np.ones(size, dtype)]
+    graph = graph_of(recurrence(lambda x: p.sub(p.mul(x, 3), 2), 512, kept), args)
+    found = validate(computed_once(graph))
+    assert bool(most) == bool(held(found)) and len(held(found)) <= most
+    for ours, start in zip(evaluate(found, args), args * kept, strict=True):
+        np.testing.assert_array_equal(ours, start)
+
+
+def test_steps_are_not_written_again_for_what_is_made_of_each():
+    """The values themselves are no results."""
+
+    def program(z):
+        found = []
+        for _ in range(300):
+            z = p.add(p.mul(z, z), 0.1)
+            found.append(p.abs(z))
+        return found[-50:]
+
+    args = [np.full(50, 0.1, np.complex64)]
+    graph = graph_of(program, args)
+    assert 0 < len(held(validate(computed_once(graph)))) < 10
+    for ours, plain in zip(compiled(computed_once(graph), args), evaluate(graph, args)):
+        np.testing.assert_allclose(ours, plain, rtol=1e-5)
+
+
+def test_long_programs_of_few_numbers_are_compiled_quickly():
+    """Values that several others are made of have loops of their own, each of which LLVM takes 6 ms to optimise."""
+
+    def program(n, size, product=False):
+        x, v = np.linspace(-1, 1, size, dtype=np.float32), np.zeros(size, np.float32)
+
+        def steps(x, v):
+            if product:
+                x = p.dot_general(p.mul(v, 2), x, contract=((0,), (0,)))
+                x = p.broadcast_in_dim(x, shape=(size,), dims=())
+            for _ in range(n):
+                v = p.sub(v, p.mul(x, 0.01))
+                x = p.add(x, p.mul(v, 0.01))
+            return [x, v]
+
+        return graph_of(steps, [x, v])
+
+    assert computes_little(program(256, 100))
+    assert not computes_little(program(32, 100))  # little to compile, either
+    assert not computes_little(program(256, 10_000))
+    assert not computes_little(program(256, 100, product=True))  # of a network
