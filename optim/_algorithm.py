@@ -91,6 +91,7 @@ class Algorithm:
         }
         self.init_options = list(lenient_signature(init).parameters)[1:]
         self.updates: dict[tuple, Update] = {}
+        self.initial: dict[tuple, tuple[tuple[str, ...], Graph]] = {}
         self.wants_dtype = "dtype" in lenient_signature(rule).parameters
 
     def __repr__(self):
@@ -136,9 +137,14 @@ class Algorithm:
     def initial_state(self, param: Aval, options: dict) -> tuple[tuple[str, ...], Graph]:
         """The names of what is kept of a parameter, and the graph of what that is before the first
         step."""
-        with trace_outside(Builder(self.name)) as builder:
-            state = self.init_one(wrap(builder.input(param)), **options)
-            return tuple(state), builder.finish([x._value for x in state.values()])
+        key = param, *options.items()
+        found = self.initial.get(key)
+        if found is None:
+            with trace_outside(Builder(self.name)) as builder:
+                state = self.init_one(wrap(builder.input(param)), **options)
+                found = tuple(state), builder.finish([x._value for x in state.values()])
+            self.initial[key] = found
+        return found
 
     def initial_values(self, param: Aval, options: dict) -> dict[str, Value]:
         """The state before the first step as computed values: recorded, the zeros would make the
@@ -283,8 +289,8 @@ def _replaced(graph: Graph, states: Sequence[dict], names: Sequence[tuple[str, .
     for before, after in zip(held, names):
         olds += [place + before.index(name) if name in before else None for name in after]
         place += len(before)
-    fits = zip(olds, graph.out_avals, strict=True)
-    return tuple([i if i is not None and graph.in_avals[i] is a else None for i, a in fits])
+    taken, fits = graph.in_avals, zip(olds, graph.out_avals, strict=True)
+    return tuple([i if i is not None and taken[i] is a else None for i, a in fits])
 
 
 def _aval_of(x) -> Aval | None:

@@ -19,7 +19,7 @@ import functools
 import operator
 import threading
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -354,7 +354,8 @@ def _guarded_results(graph: Graph, olds: tuple[int | None, ...], fine: Any, oper
     """
     values = dict(zip(graph.inputs, operands))
     early = {} if None in olds else {slot: operands[i] for slot, i in zip(graph.outputs, olds) if i is not None}
-    early = {slot: old for slot, old in early.items() if graph.outputs.count(slot) == 1}
+    times = Counter(graph.outputs)
+    early = {slot: old for slot, old in early.items() if times[slot] == 1}
     for node in graph.nodes:
         outs = bind(node.primitive, *[values[s] for s in node.inputs], **node.params)
         for slot, out in zip(node.outputs, outs if node.primitive.multiple else (outs,)):

@@ -19,9 +19,11 @@ def aliases(graph: Graph, donated: Sequence[int], asked: bool = False) -> dict[i
     """
     found: dict[int, int] = {}
     taken: set[int] = set()
+    out_avals = graph.out_avals
     for i in donated:
-        slot, aval = graph.inputs[i], graph.in_avals[i]
-        candidates = [o for o, a in enumerate(graph.out_avals) if a is aval and o not in taken]
+        slot = graph.inputs[i]
+        aval = graph.avals[slot]
+        candidates = [o for o, a in enumerate(out_avals) if a is aval and o not in taken]
         best = next((o for o in candidates if _updates(graph, graph.outputs[o], slot)), None)
         if best is None and asked and candidates:
             best = candidates[0]

@@ -166,6 +166,14 @@ def test_an_op_again_costs_less_to_compile_than_another():
     assert price_of([unit_of(5, 10)] * 9) < 0.65 * price_of([unit_of(5, 10) for _ in range(9)])
 
 
+def test_what_takes_much_longer_to_compile_than_by_numpy_waits():
+    """20 ms by NumPy are too much for an op that is soon compiled, not where that takes a minute."""
+    few, many = unit_of(100, 600_000).cost, unit_of(20_000, 10).cost
+    assert few.reference > cost.REFERENCE_LIMIT and not few.suits_numpy
+    assert many.reference > cost.REFERENCE_LIMIT and many.suits_numpy
+    assert threshold_of([unit_of(20_000, 10)])[0] > 1
+
+
 def test_a_compiled_program_is_reached_within_ten_sightings():
     x = fc.asarray(np.linspace(0, 1, 20_000, dtype=np.float32))
 
