@@ -17,17 +17,13 @@ from pickle import PicklingError
 from .. import engine
 from ..core.warn import warn
 from ._iterating import BaseIterator
+from ._utils.signal_handling import FAILED, KILLED
 from ._utils.transport import Channel, dumps
 from ._utils.worker import BATCH, END, RESUME, RESUMED, Job, run
 
 MAX_IN_FLIGHT = 64  # tasks sent to a worker and unanswered: so few always fit into a pipe
 GRACE = 5.0  # seconds that workers have to end by themselves
 EXITED = "DataLoader worker (pid(s) {}) exited unexpectedly"
-KILLED = "DataLoader worker (pid {}) is killed by signal: {}. "
-FAILED = (
-    "DataLoader worker (pid {}) exited unexpectedly with exit code {}. Details are lost due "
-    "to multiprocessing. Rerunning with num_workers=0 may give better error trace."
-)
 NOT_PICKLABLE = (
     "Got pickle error when attempting to start a worker Process. This might be "
     "because the worker Process arguments are not picklable. Python 3.14+ changed the "

@@ -15,9 +15,9 @@ from ._multiprocessing import _MultiProcessingDataLoaderIter
 from ._utils import worker
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
-from .datapipes.datapipe import IterDataPipe
+from .datapipes.datapipe import IterDataPipe, MapDataPipe
 from .dataset import Dataset, IterableDataset
-from .graph_settings import apply_shuffle_settings
+from .graph_settings import apply_sharding, apply_shuffle_settings
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
@@ -41,6 +41,16 @@ TOO_MANY_WORKERS = (
     "avoid potential slowness/freeze if necessary."
 )
 FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
+
+
+def _sharding_worker_init_fn(worker_init_fn: Callable | None, world_size: int, rank_id: int, worker_id: int):
+    """Tell the pipe of a worker its part among the workers of all processes, and call the user's function."""
+    info = get_worker_info()
+    if info is None or not isinstance(info.dataset, (IterDataPipe, MapDataPipe)):
+        raise AssertionError("_sharding_worker_init_fn is for workers whose dataset is a pipe")
+    apply_sharding(info.dataset, info.num_workers * world_size, worker_id * world_size + rank_id)
+    if worker_init_fn is not None:
+        worker_init_fn(worker_id)
 
 
 class _DatasetKind:

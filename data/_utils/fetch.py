@@ -9,11 +9,20 @@ def _nothing(indices):
     """Of datasets that know no quicker way to a batch than by its samples."""
 
 
-class _MapDatasetFetcher:
-    """Reads `dataset[index]`."""
+class _BaseDatasetFetcher:
+    """What both kinds have in common."""
 
     def __init__(self, dataset, auto_collation: bool, collate_fn, drop_last: bool):
-        self.dataset, self.auto_collation, self.collate_fn = dataset, auto_collation, collate_fn
+        self.dataset, self.auto_collation = dataset, auto_collation
+        self.collate_fn, self.drop_last = collate_fn, drop_last
+
+    def fetch(self, possibly_batched_index):
+        """A batch or a sample; for subclasses to define."""
+        raise NotImplementedError
+
+
+class _MapDatasetFetcher(_BaseDatasetFetcher):
+    """Reads `dataset[index]`."""
 
     def fetch(self, index):
         """The batch of these indices, or the sample of this one."""
@@ -28,12 +37,12 @@ class _MapDatasetFetcher:
         return self.collate_fn(read_all(index) if read_all else [dataset[i] for i in index])
 
 
-class _IterableDatasetFetcher:
+class _IterableDatasetFetcher(_BaseDatasetFetcher):
     """Reads the next samples of an iterator."""
 
     def __init__(self, dataset, auto_collation: bool, collate_fn, drop_last: bool):
+        super().__init__(dataset, auto_collation, collate_fn, drop_last)
         self.dataset_iter, self.ended = iter(dataset), False
-        self.auto_collation, self.collate_fn, self.drop_last = auto_collation, collate_fn, drop_last
 
     def fetch(self, places):
         """The next batch of as many samples as there are places, or the next sample."""

@@ -11,14 +11,15 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import queue
 import random
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...engine import at_once
+from ...torch.compat.serialization.rebuilders import ExceptionWrapper
 from ...torch.operators.random.seeds import manual_seed
 from ..graph import PIPES
 from ..graph_settings import apply_sharding, seeded
@@ -64,12 +65,11 @@ class _ReadableKeyError(str):
         return str(self)
 
 
-class WorkerError:
+class WorkerError(ExceptionWrapper):
     """An exception of another process, with its traceback as text."""
 
     def __init__(self, error: BaseException, where: str):
-        self.exc_type, self.where = type(error), where
-        self.exc_msg = "".join(traceback.format_exception(error))
+        super().__init__((type(error), error, error.__traceback__), where)
 
     def __reduce__(self):
         with contextlib.suppress(Exception):
@@ -133,6 +133,15 @@ class Job:
         cls = fetch._MapDatasetFetcher if self.kind == MAP else fetch._IterableDatasetFetcher
         return cls(self.dataset, self.auto_collation, self.collate_fn, self.drop_last)
 
+    def seed(self):
+        """Let random numbers be this worker's."""
+        global _worker_info
+        seed = self.base_seed + self.id
+        random.seed(seed)
+        manual_seed(seed)
+        np.random.seed(numpy_seed(self.base_seed, self.id))
+        _worker_info = WorkerInfo(self.id, self.num_workers, seed, self.dataset)
+
     @property
     def where(self) -> str:
         """How errors name the process."""
@@ -141,18 +150,13 @@ class Job:
 
 def run(job: Job | bytes, connection, inherited=()):
     """The main function of the process. `inherited`: what a forked process has of other workers."""
-    global _worker_info
     for other in inherited:
         other.close()
     parent = os.getppid()
     try:
         if isinstance(job, bytes):
             job = pickle.loads(job)
-        seed = job.base_seed + job.id
-        random.seed(seed)
-        manual_seed(seed)
-        np.random.seed(numpy_seed(job.base_seed, job.id))
-        _worker_info = WorkerInfo(job.id, job.num_workers, seed, job.dataset)
+        job.seed()
         with contextlib.closing(Channel(connection)) as channel:
             _Worker(job, channel, parent).serve()
     except (KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
@@ -170,10 +174,50 @@ def _generate_state(base_seed: int, worker_id: int) -> tuple:
     return tuple(numpy_seed(base_seed, worker_id).tolist())
 
 
-class _Worker:
-    def __init__(self, job: Job, channel: Channel, parent: int):
-        self.job, self.channel, self.parent = job, channel, parent
+class _Reader:
+    """What a worker has read from, and how far it is."""
+
+    def __init__(self, job: Job):
+        self.job = job
         self.init_error, self.fetcher, self.ended = None, None, False
+
+    def start(self):
+        """Let the user's function prepare the process, and begin to read."""
+        self.begin(self.job.prepare, self.job.shared_seed)
+
+    def begin(self, prepare: Callable | None, shared_seed: int | None):
+        """A new reader of the dataset; an error answers the first task."""
+        self.ended = False
+        try:
+            if shared_seed is not None and isinstance(self.job.dataset, PIPES):
+                seeded(self.job.dataset, shared_seed)
+            if prepare is not None:
+                prepare()
+            self.fetcher = self.job.fetcher()
+        except Exception as error:
+            self.init_error = WorkerError(error, self.job.where)
+
+    def read(self, index) -> tuple[int, object]:
+        """(kind, content) of the answer to one task."""
+        if self.init_error is not None:
+            error, self.init_error = self.init_error, None
+            return ERROR, error
+        try:
+            with at_once("a batch is read"):
+                return BATCH, self.fetcher.fetch(index)
+        except Exception as error:
+            if isinstance(error, StopIteration) and self.job.kind == ITERABLE:
+                self.ended = True
+                return END, self.job.id
+            return ERROR, WorkerError(error, self.job.where)
+
+
+class _Worker(_Reader):
+    """A worker of this library's loader."""
+
+    def __init__(self, job: Job, channel: Channel, parent: int):
+        super().__init__(job)
+        self.channel, self.parent = channel, parent
 
     def serve(self):
         """Answer messages until the loader is gone."""
@@ -189,43 +233,101 @@ class _Worker:
             for number, index in message:
                 self.answer(number, index)
 
-    def start(self):
-        """Let the user's function prepare the process, and begin to read."""
-        self.begin(self.job.prepare, self.job.shared_seed)
-
     def resume(self, shared_seed: int | None):
         """Begin another pass over the dataset."""
         self.channel.send((None, RESUMED, self.job.id))
         self.begin(None, shared_seed)
 
-    def begin(self, prepare: Callable | None, shared_seed: int | None):
-        """A new reader of the dataset; an error answers the first task."""
-        self.ended = False
-        try:
-            if shared_seed is not None:
-                seeded(self.job.dataset, shared_seed)
-            if prepare is not None:
-                prepare()
-            self.fetcher = self.job.fetcher()
-        except Exception as error:
-            self.init_error = WorkerError(error, self.job.where)
-
     def answer(self, number: int, index):
         """Do one task. Nothing is said to tasks after the end of an iterable dataset."""
         if self.ended:
             return
-        if self.init_error is not None:
-            self.channel.send((number, ERROR, self.init_error))
-            self.init_error = None
-            return
+        answer = number, *self.read(index)
         try:
-            with at_once("a batch is read"):
-                batch = self.fetcher.fetch(index)
-            parts = pack((number, BATCH, batch))
-        except Exception as error:
-            if isinstance(error, StopIteration) and self.job.kind == ITERABLE:
-                self.ended, answer = True, (number, END, self.job.id)
-            else:
-                answer = number, ERROR, WorkerError(error, self.job.where)
             parts = pack(answer)
+        except Exception as error:
+            parts = pack((number, ERROR, WorkerError(error, self.job.where)))
         self.channel.send_parts(*parts)
+
+
+# ---- workers of other loaders --------------------------------------------------------------------
+
+
+class ManagerWatchdog:
+    """Whether the process that started this one lives."""
+
+    def __init__(self):
+        self.manager_pid, self.manager_dead = os.getppid(), False
+
+    def is_alive(self) -> bool:
+        """Whether it does."""
+        self.manager_dead = self.manager_dead or os.getppid() != self.manager_pid
+        return not self.manager_dead
+
+
+@dataclass(frozen=True)
+class _IterableDatasetStopIteration:
+    """What a worker answers at the end of its iterable dataset."""
+
+    worker_id: int
+
+
+@dataclass(frozen=True)
+class _ResumeIteration:
+    """What asks a worker to begin another pass over the dataset."""
+
+    seed: int | None = None
+
+
+def _worker_loop(
+    dataset_kind,
+    dataset,
+    index_queue,
+    data_queue,
+    done_event,
+    auto_collation,
+    collate_fn,
+    drop_last,
+    base_seed,
+    init_fn,
+    worker_id,
+    num_workers,
+    persistent_workers,
+    shared_seed,
+):
+    """The main function of a worker that takes tasks (number, index) from one queue and puts (number, batch) into
+    another, until a task is None. Loaders of other packages start it; that of this library has `run`."""
+    job = Job(
+        dataset_kind,
+        dataset,
+        auto_collation,
+        collate_fn,
+        drop_last,
+        init_fn,
+        base_seed,
+        num_workers,
+        shared_seed,
+        worker_id,
+    )
+    watchdog = ManagerWatchdog()
+    with contextlib.suppress(KeyboardInterrupt):
+        job.seed()
+        reader = _Reader(job)
+        reader.start()
+        while watchdog.is_alive():
+            try:
+                task = index_queue.get(timeout=MP_STATUS_CHECK_INTERVAL)
+            except queue.Empty:
+                continue
+            if task is None:
+                break
+            if isinstance(task, _ResumeIteration):
+                data_queue.put((task, None))
+                reader.begin(None, task.seed)
+            elif not (done_event.is_set() or reader.ended):
+                number, index = task
+                kind, content = reader.read(index)
+                data_queue.put((number, _IterableDatasetStopIteration(worker_id) if kind == END else content))
+    if done_event.is_set():
+        data_queue.cancel_join_thread()
+        data_queue.close()

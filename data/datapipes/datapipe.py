@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import pickle
 from typing import TypeVar
 
 from ..dataset import Dataset, IterableDataset
@@ -207,3 +208,43 @@ class MapDataPipe(_Pipe, Dataset[T_co]):
     def set_reduce_ex_hook(cls, hook_fn):
         """Call hook_fn(pipe) for what __reduce_ex__ returns; None takes the hook away."""
         MapDataPipe._set_hook("reduce_ex_hook", hook_fn)
+
+
+# ---- wrappers that are pickled whole -------------------------------------------------------------
+
+
+class _SerializationWrapper:
+    """A pipe that is pickled now when its wrapper is: what another process gets is this one's copy."""
+
+    def __init__(self, datapipe):
+        self._datapipe = datapipe
+
+    def __getstate__(self):
+        return pickle.dumps(self._datapipe)
+
+    def __setstate__(self, state):
+        self._datapipe = pickle.loads(state)
+
+    def __len__(self):
+        try:
+            return len(self._datapipe)
+        except Exception as error:
+            raise TypeError(f"{type(self).__name__} instance doesn't have valid length") from error
+
+
+class _IterDataPipeSerializationWrapper(_SerializationWrapper, IterDataPipe):
+    _datapipe_iter = None
+
+    def __iter__(self):
+        self._datapipe_iter = iter(self._datapipe)
+        return self
+
+    def __next__(self):
+        if self._datapipe_iter is None:
+            raise AssertionError("Iterator has not been initialized; call __iter__() before __next__()")
+        return next(self._datapipe_iter)
+
+
+class _MapDataPipeSerializationWrapper(_SerializationWrapper, MapDataPipe):
+    def __getitem__(self, index):
+        return self._datapipe[index]

@@ -383,3 +383,16 @@ def test_an_iteration_goes_on_from_a_pickled_pipeline(shuffled):
         return begun, after, list(iterator), errors
 
     agree(program)
+
+
+@pytest.mark.parametrize("kind, make", [("Iter", "iter.IterableWrapper"), ("Map", "map.SequenceWrapper")])
+def test_wrappers_are_pickled_with_their_pipes(kind, make):
+    def program(t):
+        module, _, name = make.partition(".")
+        wrapper = getattr(data(t, ".datapipes.datapipe"), f"_{kind}DataPipeSerializationWrapper")
+        wrapped = wrapper(getattr(data(t, f".datapipes.{module}"), name)([1, 2, 3]).map(_doubled))
+        again = pickle.loads(pickle.dumps(wrapped))
+        read = list if kind == "Iter" else lambda pipe: [pipe[0], pipe[2]]
+        return read(wrapped), read(again), read(again), len(again), failing(len, wrapper(_doubled))
+
+    agree(program)

@@ -1,23 +1,26 @@
 """What can go wrong with worker processes, and that nothing of them is left."""
 
 import gc
+import importlib
 import multiprocessing
 import os
 import pickle
+import queue
 import random
 import select
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import numpy as np
 import pytest
 from functorch_core.data._multiprocessing import context_of
 from functorch_core.data._utils.transport import Channel
+from functorch_core.data._utils.worker import WorkerError, numpy_seed
 from functorch_core.data._utils.worker import _generate_state as ours_by_name
-from functorch_core.data._utils.worker import numpy_seed
 
 from functorch_core import data, engine, torch
 
@@ -463,3 +466,105 @@ def test_workers_by_the_names_that_pytorch_has():
         worker.join(20)
     assert [w.exitcode for w in processes] == [0, 0]
     assert list(ours_by_name(2**40 + 12345, 3)) == numpy_seed(2**40 + 12345, 3).tolist()
+
+
+# ---- loaders of other packages -------------------------------------------------------------------
+
+BOTH = pytest.mark.parametrize("t", ["functorch_core.data", "torch.utils.data"], ids=["ours", "theirs"])
+
+
+class Countdown:
+    """An iterable dataset."""
+
+    def __iter__(self):
+        return iter(range(3, 0, -1))
+
+
+def answers_of_a_loop(t: str, kind: int, dataset, tasks: list) -> list:
+    """What a worker's loop puts into its queue."""
+    pytest.importorskip(t.partition(".")[0])
+    module = importlib.import_module(f"{t}._utils.worker")
+    tasks_in, out, done = queue.Queue(), queue.Queue(), threading.Event()
+    out.cancel_join_thread = out.close = lambda: None  # which those of multiprocessing have
+    for task in tasks:
+        tasks_in.put(module._ResumeIteration(task[1]) if task and task[0] == "resume" else task)
+    done.set() if tasks == [None] else tasks_in.put(None)
+    ended = threading.Event()
+
+    def watched_get(*args, _get=tasks_in.get, **kwargs):
+        task = _get(*args, **kwargs)
+        if task is None:
+            done.set()
+            ended.set()
+        return task
+
+    tasks_in.get = watched_get
+    state = random.getstate(), np.random.get_state()
+    module._worker_loop(kind, dataset, tasks_in, out, done, True, list, False, 3, None, 0, 1, True, None)
+    module._worker_info = None
+    random.setstate(state[0])
+    np.random.set_state(state[1])
+    found = []
+    while not out.empty():
+        number, content = out.get()
+        if isinstance(content, module._IterableDatasetStopIteration):
+            content = "end", content.worker_id
+        elif hasattr(content, "reraise"):
+            content = content.exc_type, content.where
+        found.append((number if isinstance(number, int) else (type(number).__name__, number.seed), content))
+    return found
+
+
+@BOTH
+def test_a_loop_that_other_loaders_start(t):
+    read = answers_of_a_loop(t, 0, Of(lambda i: 10 // i), [(0, [1, 2]), (1, [0]), (2, [5])])
+    assert read == [(0, [10, 5]), (1, (ZeroDivisionError, "in DataLoader worker process 0")), (2, [2])]
+    tasks = [(0, [None] * 2), (1, [None] * 2), (2, [None]), ("resume", 7), (0, [None])]
+    iterable = [(0, [3, 2]), (1, [1]), (2, ("end", 0)), (("_ResumeIteration", 7), None), (0, [3])]
+    assert answers_of_a_loop(t, 1, Countdown(), tasks) == iterable
+
+
+@BOTH
+def test_names_that_loaders_of_other_packages_import(t):
+    pytest.importorskip(t.partition(".")[0])
+    utils = importlib.import_module(f"{t}._utils")
+    assert utils.HAS_NUMPY and not utils.IS_WINDOWS and utils.worker.ManagerWatchdog().is_alive()
+    fetch = importlib.import_module(f"{t}._utils.fetch")
+    assert issubclass(fetch._MapDatasetFetcher, fetch._BaseDatasetFetcher)
+    assert fetch._IterableDatasetFetcher([1], True, list, True).drop_last
+    with pytest.raises(NotImplementedError):
+        fetch._BaseDatasetFetcher([1], True, list, False).fetch([0])
+    with pytest.raises(AssertionError):
+        importlib.import_module(f"{t}.dataloader")._sharding_worker_init_fn(None, 2, 0, 0)
+
+
+def test_errors_of_workers_are_those_of_other_processes():
+    wrapper = importlib.import_module("functorch_core.torch._utils").ExceptionWrapper
+    error = WorkerError(ValueError("no"), "in a worker")
+    assert isinstance(error, wrapper) and isinstance(pickle.loads(pickle.dumps(error)), wrapper)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "ends, message", [("os._exit(0)", None), ("os._exit(3)", "exit code 3"), ("os.abort()", "Abo")]
+)
+def test_watched_workers(t, ends, message):
+    pytest.importorskip(t.partition(".")[0])
+    watch = importlib.import_module(f"{t}._utils.signal_handling")
+    process = subprocess.Popen([sys.executable, "-c", f"import os; {ends}"])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    watch._set_worker_pids(17, (process.pid,))
+    with pytest.raises(ValueError, match="only once"):
+        watch._set_worker_pids(17, ())
+    try:
+        if message is None:
+            watch._error_if_any_worker_fails()
+        else:
+            with pytest.raises(RuntimeError, match=message):
+                watch._error_if_any_worker_fails()
+            watch._error_if_any_worker_fails()
+    finally:
+        watch._remove_worker_pids(17)
+        process.wait()
+    with pytest.raises(ValueError, match="worker information"):
+        watch._remove_worker_pids(17)
