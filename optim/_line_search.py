@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-ARMIJO, CURVATURE = 1e-4, 0.9
-
 
 class Point(NamedTuple):
     """A step length with the loss, the flat gradient and the slope along the direction there."""
@@ -16,17 +14,26 @@ class Point(NamedTuple):
     slope: object
 
 
-def strong_wolfe(evaluate, t, direction, loss, grad, slope, max_evals: int = 25, tolerance: float = 1e-9):
-    """(loss, grad, t, number of evaluations): where the strong Wolfe conditions hold, or the best
-    point found. `evaluate(t)` gives loss and gradient at step length t."""
-    search = _Search(evaluate, direction, Point(0, loss, grad, slope), max_evals, tolerance)
+def strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
+    """(loss, gradient, t, number of evaluations): where the strong Wolfe conditions hold, or the best point found.
+
+    `obj_func(x, t, d)` gives loss and gradient at step length t from x along d; at 0 they are f and g, the slope gtd.
+    """
+    search = _Search(lambda t: obj_func(x, t, d), d, Point(0, f, g, gtd), c1, c2, tolerance_change, max_ls)
     best = search.run(t)
     return best.loss, best.grad, best.t, search.evals
 
 
+def cubic_interpolate(x1, f1, g1, x2, f2, g2, bounds=None):
+    """Where the cubic through two points with these values and slopes is lowest, between them or within bounds."""
+    low, high = bounds or sorted((x1, x2))
+    return interpolate(Point(x1, f1, None, g1), Point(x2, f2, None, g2), low, high)
+
+
 class _Search:
-    def __init__(self, evaluate, direction, start: Point, max_evals: int, tolerance: float):
+    def __init__(self, evaluate, direction, start: Point, armijo, curvature, tolerance: float, max_evals: int):
         self.evaluate, self.direction, self.start = evaluate, direction, start
+        self.armijo, self.curvature = armijo, curvature
         self.max_evals, self.tolerance, self.evals = max_evals, tolerance, 0
         self.size = direction.abs().max()
 
@@ -38,11 +45,11 @@ class _Search:
 
     def too_high(self, point: Point) -> bool:
         """Whether the loss has not decreased enough (Armijo)."""
-        return bool(point.loss > self.start.loss + ARMIJO * point.t * self.start.slope)
+        return bool(point.loss > self.start.loss + self.armijo * point.t * self.start.slope)
 
     def flat(self, point: Point) -> bool:
         """Whether the slope is small enough (curvature)."""
-        return bool(abs(point.slope) <= -CURVATURE * self.start.slope)
+        return bool(abs(point.slope) <= -self.curvature * self.start.slope)
 
     def run(self, t) -> Point:
         """Bracket a good point, then close in on it."""

@@ -6,7 +6,8 @@ from ..torch import cat, view_as_real
 from ..torch.tape.modes import enable_grad
 from ..torch.tensors.base import Tensor
 from ._checks import check_lr
-from ._line_search import strong_wolfe
+from ._line_search import cubic_interpolate as _cubic_interpolate  # noqa: F401 (packages search by it)
+from ._line_search import strong_wolfe as _strong_wolfe
 from ._quasi_newton import newton_direction
 from .optimizer import Optimizer, without_tape
 
@@ -203,14 +204,15 @@ class _Run:
             if how != "strong_wolfe":
                 raise RuntimeError("only 'strong_wolfe' is supported")
             start = [p.clone() for p in self.optimizer._params]
-            self.loss, self.grad, self.t, used = strong_wolfe(
-                lambda t: self._evaluate_at(start, t),
+            self.loss, self.grad, self.t, used = _strong_wolfe(
+                self._evaluate_at,
+                start,
                 self.t,
                 self.d,
                 self.loss,
                 self.grad,
                 slope,
-                max_evals=self.options["max_eval"] - evals,
+                max_ls=self.options["max_eval"] - evals,
             )
             self.optimizer._add_grad(self.t, self.d)
             return used
@@ -221,8 +223,8 @@ class _Run:
         self.grad = self.optimizer._gather_flat_grad()
         return 1
 
-    def _evaluate_at(self, start: list[Tensor], t) -> tuple[float, Tensor]:
-        self.optimizer._add_grad(t, self.d)
+    def _evaluate_at(self, start: list[Tensor], t, direction: Tensor) -> tuple[float, Tensor]:
+        self.optimizer._add_grad(t, direction)
         loss, grad = float(self.evaluate()), self.optimizer._gather_flat_grad()
         self.optimizer._set_param(start)
         return loss, grad

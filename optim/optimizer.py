@@ -19,6 +19,24 @@ from ..torch.tensors import types as _types
 from ..torch.tensors.active import active
 from ..torch.tensors.base import Tensor
 from ..torch.views.cells import check_writable
+from ._implementations import (  # noqa: F401 (optimizers of other packages import them from here)
+    ParamsT,
+    _capturable_doc,
+    _default_to_fused_or_foreach,
+    _device_dtype_check_for_fused,
+    _differentiable_doc,
+    _disable_dynamo_if_unsupported,
+    _foreach_doc,
+    _foreach_supported_types,
+    _fused_doc,
+    _get_capturable_supported_devices,
+    _get_scalar_dtype,
+    _get_value,
+    _maximize_doc,
+    _params_doc,
+    _to_scalar,
+    _view_as_real,
+)
 
 NOT_ITERABLE = "params argument given to the optimizer should be an iterable of Tensors or dicts, but got {}"
 UNORDERED = (
@@ -417,6 +435,9 @@ def without_tape(step: Callable) -> Callable:
             mode.enabled = saved
 
     return taped_if_asked
+
+
+_use_grad_for_differentiable = without_tape
 
 
 def all_params(groups: Iterable[dict]) -> Iterable[Tensor]:

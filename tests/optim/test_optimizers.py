@@ -1,6 +1,7 @@
 """The classes of torch.optim against PyTorch's."""
 
 import copy
+import importlib
 import pickle
 import sys
 import weakref
@@ -669,3 +670,58 @@ def test_numbers_of_the_state_have_the_default_dtype(name):
     assert {k: x[0] for k, x in found[0].items()} == {k: x[0] for k, x in found[1].items()}
     for k, (_, x) in found[0].items():
         np.testing.assert_allclose(x, found[1][k][1], rtol=1e-8, err_msg=k)
+
+
+# ---- what other packages import ------------------------------------------------------------------
+
+
+def test_line_search_by_itself():
+    def program(t):
+        module = importlib.import_module(("functorch_core.optim" if t is torch else "torch.optim") + ".lbfgs")
+        found = []
+        for power, first, options in ((2, 1.0, {}), (4, 0.01, {"c2": 0.1}), (2, 30.0, {"c1": 0.4, "max_ls": 3})):
+            start, d = t.tensor([2.0, -1.0]).double(), t.tensor([-1.0, 0.3]).double()
+
+            def evaluate(x, step, direction, power=power):
+                point = (x + step * direction).requires_grad_()
+                loss = (point**power).sum() + point.sin().sum()
+                return float(loss), t.autograd.grad(loss, point)[0]
+
+            f, g = evaluate(start, 0.0, d)
+            loss, grad, step, used = module._strong_wolfe(evaluate, start, first, d, f, g, g.dot(d), **options)
+            found.append((loss, grad, float(step), used))
+        one = lambda *numbers: [t.tensor(float(n)) for n in numbers]  # noqa: E731
+        found.append(float(module._cubic_interpolate(*one(0, 1, -1, 2, 1.5, 2))))
+        found.append(float(module._cubic_interpolate(*one(2, 1.5, 2, 0, 1, -1), bounds=(1.0, 3.0))))
+        found.append(float(module._cubic_interpolate(*one(0, 0, 1, 2, 2, 1))))
+        return found
+
+    agree(program)
+
+
+def test_questions_of_optimizers_written_after_pytorchs():
+    def program(t):
+        module = importlib.import_module(("functorch_core.optim" if t is torch else "torch.optim") + ".optimizer")
+        p, z = t.nn.Parameter(t.ones(2)), t.ones(2, dtype=t.complex64)
+        choose, lists = module._default_to_fused_or_foreach, ([z, p.data], [z + 1, p.data])
+        module._view_as_real(*lists)
+
+        class Plain(module.Optimizer):
+            step = module._use_grad_for_differentiable(lambda self: t.is_grad_enabled())
+
+        assert module.ParamsT and all(getattr(module, f"_{name}_doc") for name in "params foreach fused".split())
+        return (
+            [choose([p, None], d, use_fused=f) for d in (False, True) for f in (False, True)],
+            choose([z], False, True),
+            choose([], False),
+            module._get_capturable_supported_devices(),
+            module._get_capturable_supported_devices(supports_xla=False),
+            [[tuple(x.shape) for x in column] for column in lists],
+            str(module._get_scalar_dtype()),
+            module._get_value(t.tensor(2.0)),
+            module._to_scalar(t.ones(1)).dim(),
+            module._disable_dynamo_if_unsupported(single_tensor_fn=None)(lambda x: x + 1)(1),
+            [Plain([p], {"differentiable": d}).step() for d in (False, True)],
+        )
+
+    agree(program)
