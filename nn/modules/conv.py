@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...core.warn import warn
 from .. import functional as F
 from .. import init
 from ..parameter import UninitializedParameter
@@ -194,50 +195,40 @@ class Conv3d(_Conv):
 
 
 class _ConvTransposeNd(_ConvNd):
-    """A transposed convolution of (N, C, ...) or (C, ...); `_function` computes it."""
+    """What transposed convolutions share, also those of other packages."""
 
     def __init__(
         self,
-        in_channels: int,
-        out_channels: int,
+        in_channels,
+        out_channels,
         kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation=1,
-        padding_mode: str = "zeros",
+        stride,
+        padding,
+        dilation,
+        transposed,
+        output_padding,
+        groups,
+        bias,
+        padding_mode,
         device=None,
         dtype=None,
     ):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        each = _ntuple(self._n)
         super().__init__(
             in_channels,
             out_channels,
-            each(kernel_size),
-            each(stride),
-            each(padding),
-            each(dilation),
-            True,
-            each(output_padding),
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            transposed,
+            output_padding,
             groups,
             bias,
             padding_mode,
             device,
             dtype,
-        )
-
-    def forward(self, input, output_size=None):
-        if self.padding_mode != "zeros":
-            raise ValueError(f"Only `zeros` padding mode is supported for ConvTranspose{self._n}d")
-        output_padding = self._output_padding(
-            input, output_size, self.stride, self.padding, self.kernel_size, self._n, self.dilation
-        )
-        return self._function(
-            input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups, self.dilation
         )
 
     def _output_padding(self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None):
@@ -266,7 +257,61 @@ class _ConvTransposeNd(_ConvNd):
         return [size - low for size, low in zip(output_size, smallest)]
 
 
-class ConvTranspose1d(_ConvTransposeNd):
+class _ConvTransposeMixin(_ConvTransposeNd):
+    """_ConvTransposeNd by its former name, for classes that derive from it."""
+
+    def __init__(self, *args, **kwargs):
+        warn("`_ConvTransposeMixin` is a deprecated internal class. Please consider using public APIs.", FutureWarning)
+        super().__init__(*args, **kwargs)
+
+
+class _ConvTranspose(_ConvTransposeNd):
+    """A transposed convolution of (N, C, ...) or (C, ...); `_function` computes it."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation=1,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ):
+        each = _ntuple(self._n)
+        super().__init__(
+            in_channels,
+            out_channels,
+            each(kernel_size),
+            each(stride),
+            each(padding),
+            each(dilation),
+            True,
+            each(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def forward(self, input, output_size=None):
+        if self.padding_mode != "zeros":
+            raise ValueError(f"Only `zeros` padding mode is supported for ConvTranspose{self._n}d")
+        output_padding = self._output_padding(
+            input, output_size, self.stride, self.padding, self.kernel_size, self._n, self.dilation
+        )
+        return self._function(
+            input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups, self.dilation
+        )
+
+
+class ConvTranspose1d(_ConvTranspose):
     """Transposed convolution of (N, C_in, L) with a weight (C_in, C_out / groups, K).
 
     The result is (N, C_out, L') with L' = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1.
@@ -279,7 +324,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     _n, _function = 1, staticmethod(F.conv_transpose1d)
 
 
-class ConvTranspose2d(_ConvTransposeNd):
+class ConvTranspose2d(_ConvTranspose):
     """Transposed convolution of (N, C_in, H, W) with a weight (C_in, C_out / groups, K, K).
 
     The result is (N, C_out, H', W') with H' = (H - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1.
@@ -293,7 +338,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     _n, _function = 2, staticmethod(F.conv_transpose2d)
 
 
-class ConvTranspose3d(_ConvTransposeNd):
+class ConvTranspose3d(_ConvTranspose):
     """Transposed convolution of (N, C_in, D, H, W).
 
     The sizes are as in ConvTranspose2d. RuntimeError for other channels, numbers of dimensions or dtypes.
