@@ -125,6 +125,7 @@ _FROM = {
     "cuda": "OutOfMemoryError",
     "compat.devices.accelerators": "Event Stream",
     "compat.library.aten": "_log_softmax _softmax",
+    "compat.library.tags": "Tag",
     "amp.grad_scaler": "GradScaler",
     "futures": "Future",
     "utils.dlpack": "to_dlpack",

@@ -38,6 +38,7 @@ from ...tensors.types import Size, device, dtype, finfo, get_default_device, iin
 from .. import settings as _settings
 from ..devices.accelerator import current_accelerator
 from ..jit._state import is_tracing
+from ..library.tags import Tag as Tag
 
 _TensorBase = TensorBase
 _TensorMeta = type(TensorBase)
@@ -181,6 +182,11 @@ def _log_api_usage_once(event: str):
 def _get_tracing_state():
     """True while torch.jit.trace records a function, None otherwise."""
     return is_tracing() or None
+
+
+def _is_tracing() -> bool:
+    """Whether torch.jit.trace records a function."""
+    return is_tracing()
 
 
 def _is_torch_function_enabled() -> bool:

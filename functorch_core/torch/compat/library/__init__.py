@@ -17,6 +17,7 @@ from . import custom_ops as _library
 from . import ops
 from .checks import opcheck
 from .schemas import infer
+from .tags import Tag, as_list
 
 __all__ = [
     "Library",
@@ -63,7 +64,7 @@ class Library:
 
     def define(self, schema: str, alias_analysis: str = "", *, tags=()) -> str:
         """A new operator, by its schema; its name."""
-        name = _library.define(self.ns, schema).name.partition("::")[2]
+        name = _library.define(self.ns, schema, tags).name.partition("::")[2]
         self._defined.append(name)
         return name
 
@@ -112,7 +113,7 @@ def define(qualname: str, schema: str, *, lib=None, tags=()):
     namespace, _, name = qualname.partition("::")
     if not name:
         raise ValueError(f"Expected qualname to be of the form 'namespace::name', got {qualname!r}")
-    _library.define(namespace, name + schema)
+    _library.define(namespace, name + schema, tags)
 
 
 def impl(qualname, types, func=None, *, lib=None):
@@ -205,7 +206,7 @@ def custom_op(
     def declare(function):
         namespace, _, short = name.partition("::")
         text = schema or infer_schema(function, mutates_args=mutates_args)
-        operator = _library.define(namespace, short + text)
+        operator = _library.define(namespace, short + text, [Tag.pt2_compliant_tag, *as_list(tags)])
         operator.kernels["default"] = function
         return CustomOpDef(name, function, operator)
 

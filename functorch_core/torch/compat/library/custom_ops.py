@@ -15,6 +15,7 @@ from ...tensors import pytree
 from ...tensors.active import active
 from .arguments import converted
 from .schemas import Schema
+from .tags import as_list
 
 operators: dict[tuple[str, str], Operator] = {}
 _early: dict[tuple[str, str], dict[str, Callable]] = {}  # kernels of operators that are not defined yet
@@ -42,11 +43,12 @@ NO_KERNEL = (
 class Operator:
     """A custom operator; calling it is torch.ops.NAMESPACE.NAME(...)."""
 
-    def __init__(self, namespace: str, schema_text: str):
+    def __init__(self, namespace: str, schema_text: str, tags=()):
         name = schema_text.partition("(")[0].partition(".")[0].strip()
         self.name = f"{namespace}::{name}"
         self.schema = Schema(self.name, schema_text)
         self.overloads = [self.schema.overload_name or "default"]
+        self.tags = as_list(tags)
         self.kernels: dict[str, Callable] = {}
         self.fake = self.backward = self.setup_context = self.vmap = None
         self.function: type | None = None
@@ -149,9 +151,9 @@ def find(qualname) -> Operator:
     return operator
 
 
-def define(namespace: str, schema_text: str) -> Operator:
+def define(namespace: str, schema_text: str, tags=()) -> Operator:
     """A new operator."""
-    operator = Operator(namespace, schema_text)
+    operator = Operator(namespace, schema_text, tags)
     place = namespace, operator.name.partition("::")[2]
     operators[place] = operator
     operator.kernels.update(_early.pop(place, {}))

@@ -61,11 +61,12 @@ class OpOverload:
     __module__ = "torch._ops"
 
     def __init__(self, packet: OpOverloadPacket, overload: str):
-        self.overloadpacket, self._overloadname = packet, overload
+        self.overloadpacket = self._overloadpacket = packet
+        self._overloadname = overload
         self.namespace, self._opname = packet.namespace, packet.__name__
         self.__name__ = f"{self._opname}.{overload}"
         self.__qualname__ = f"{self.namespace}.{self.__name__}"
-        self.__doc__, self.tags = packet.__doc__, []
+        self.__doc__ = packet.__doc__
 
     def __call__(self, /, *args, **kwargs):
         below = None if active.overrides is None else active.overrides.below
@@ -86,6 +87,14 @@ class OpOverload:
         """aten::add.Tensor."""
         suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
         return f"{self.namespace}::{self._opname}{suffix}"
+
+    @property
+    def tags(self) -> list:
+        """The torch.Tags that an operator was defined with; those of PyTorch's own operators are not known."""
+        found = getattr(self.overloadpacket._function, "tags", None)
+        if found is None:
+            raise MissingAttribute(MESSAGE.format(name=f"torch.ops.{self}.tags"))
+        return list(found)
 
     @property
     def _schema(self):
