@@ -22,7 +22,7 @@ __all__ = """are_deterministic_algorithms_enabled compiled_with_cxx11_abi get_de
     get_num_interop_threads get_num_threads is_deterministic_algorithms_warn_only_enabled is_storage
     is_tensor is_vulkan_available is_warn_always_enabled set_default_tensor_type
     set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
-    set_num_interop_threads set_num_threads set_warn_always sym_float sym_int sym_ite sym_max
+    set_num_interop_threads set_num_threads set_vital set_warn_always sym_float sym_int sym_ite sym_max
     sym_min sym_not sym_sum typename use_deterministic_algorithms""".split()
 
 
@@ -214,6 +214,14 @@ def is_warn_always_enabled() -> bool:
     False
     """
     return once.always
+
+
+def set_vital(*args):
+    """No effect: it is deprecated, and PyTorch's has none.
+
+    >>> torch.set_vital("Dataloader", "enabled", "True")
+    """
+    warn("'set_vital' is deprecated, please do not call")
 
 
 # ---- questions -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -759,7 +760,7 @@ def traceable(fn_cls):
     return fn_cls
 
 
-class VmapInfo(tuple):
+class VmapInfo(NamedTuple):
     """What the vmap staticmethod is told: batch_size and randomness.
 
     >>> from torch.autograd.function import VmapInfo
@@ -768,13 +769,8 @@ class VmapInfo(tuple):
     (3, 'error')
     """
 
-    __slots__ = ()
-
-    def __new__(cls, batch_size: int, randomness: str):
-        return super().__new__(cls, (batch_size, randomness))
-
-    batch_size = property(lambda self: self[0])
-    randomness = property(lambda self: self[1])
+    batch_size: int
+    randomness: str
 
 
 __all__ = [

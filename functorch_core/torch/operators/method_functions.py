@@ -11,6 +11,7 @@ from .nn.activation import torch_rrelu
 legacy_contiguous_format = contiguous_format
 has_lapack = True
 has_mkl = has_openmp = False
+spmm = registry["mm"]
 
 
 def _of_method(name: str, doc: str, example: str):

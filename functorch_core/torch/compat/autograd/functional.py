@@ -71,6 +71,21 @@ def _result(found: Sequence, is_tuple: bool, create_graph: bool):
     return found if is_tuple else found[0]
 
 
+def _grad_postprocess(inputs: Sequence, create_graph: bool) -> tuple:
+    """Tensors, or tuples of them, without history unless it was asked for."""
+    if not isinstance(inputs[0], Tensor):
+        return tuple([_grad_postprocess(x, create_graph) for x in inputs])
+    return inputs if create_graph else tuple([x.detach() for x in inputs])
+
+
+def _tuple_postprocess(res: Sequence, to_unpack):
+    """A result in tuples, alone where the argument was no tuple: `to_unpack` says for the result whether it was, or
+    for it and for each of its parts."""
+    outer, inner = to_unpack if isinstance(to_unpack, tuple) else (to_unpack, True)
+    parts = res if inner else tuple([part[0] for part in res])
+    return parts if outer else parts[0]
+
+
 def _directions(v, likes: Sequence, is_tuple: bool, what: str, name: str) -> tuple:
     """The vector(s) v in the shapes of `likes`."""
     if v is None:

@@ -16,6 +16,7 @@ from .subgraph_rewriter import replace_pattern
 __getattr__ = _missing.getter(
     __name__,
     (
+        "_pytree",
         "experimental",
         "immutable_collections",
         "interpreter",

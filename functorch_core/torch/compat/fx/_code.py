@@ -9,6 +9,7 @@ import functorch_core.torch as torch
 
 from ...tensors import pytree as _pytree
 from ...tensors.pytree import TreeSpec
+from . import _pytree as _fx_pytree
 from .node import INPLACE, MAGIC, Node, _get_qualified_name, _type_repr, map_arg
 
 NOTHING = object()
@@ -35,18 +36,6 @@ def format_target(base: str, target: str) -> str:
     for part in target.split("."):
         base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
     return base
-
-
-class _FLATTEN:
-    """What the code of a graph with trees for arguments calls."""
-
-    @staticmethod
-    def tree_flatten_spec(tree, spec: TreeSpec) -> list:
-        """The leaves; ValueError if the structure is another."""
-        leaves, found = _pytree.tree_flatten(tree)
-        if found != spec:
-            raise ValueError(f"the arguments have the structure {found}, but the traced ones had {spec}")
-        return leaves
 
 
 class _Writer:
@@ -100,7 +89,7 @@ class _Writer:
     def _in_trees(self, lines: list[str]) -> list[str]:
         """The arguments of which the placeholders are leaves."""
         names = self.graph.pytree.names
-        self.globals.update(fx_pytree=_FLATTEN, pytree=_pytree)
+        self.globals.update(fx_pytree=_fx_pytree, pytree=_pytree)
         leaves = "".join([f"{node}, " for node in self.graph.nodes if node.op == "placeholder"])
         flat = f"fx_pytree.tree_flatten_spec([{', '.join(names)}], self._in_spec)"
         lines.insert(0, f"{leaves.rstrip()} = {flat}" if leaves else flat)

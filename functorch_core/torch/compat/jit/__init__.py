@@ -18,6 +18,7 @@ from ._state import MARK as _MARK
 from ._state import NO_SAVE as _NO_SAVE
 from ._state import TracerWarning, is_tracing
 
+_importlib.import_module(".annotations", __package__)  # its name is bound already, by __future__
 __getattr__ = _missing.getter(__name__)
 __all__ = [
     "Attribute",
@@ -86,6 +87,10 @@ class ScriptModule(metaclass=_ScriptMeta):
             "torch.jit.ScriptModule is not implemented: derive from "
             "torch.nn.Module; torch.jit.script returns what it is given"
         )
+
+    def save(self, f, **kwargs):
+        """torch.jit.save, of what was traced."""
+        save(self, f, **kwargs)
 
 
 class ScriptFunction(ScriptModule):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing as _python
 import threading
+from pathlib import Path
 
 from ... import _missing
 from .reductions import init_reductions as _init_reductions
@@ -46,10 +47,19 @@ def set_sharing_strategy(new_strategy: str):
 _strategy = ["file_descriptor"]
 
 
-def set_thread_name(name: str):
-    """No effect."""
+# ---- names of threads, as the system shows them --------------------------------------------------
 
 
-def get_thread_name() -> str:
+def _own_name() -> Path:
+    return Path(f"/proc/self/task/{threading.get_native_id()}/comm")
+
+
+def _set_thread_name(name: str):
+    """Name the current thread; no effect on systems other than Linux, which keeps 15 bytes."""
+    if _own_name().exists():
+        _own_name().write_text(name)
+
+
+def _get_thread_name() -> str:
     """The name of the current thread."""
-    return threading.current_thread().name
+    return _own_name().read_text().rstrip("\n") if _own_name().exists() else threading.current_thread().name

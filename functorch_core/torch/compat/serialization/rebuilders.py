@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Iterable, Iterator, Sequence
 
-from ... import sparse_compressed_tensor, sparse_coo_tensor
+from ... import cat, sparse_compressed_tensor, sparse_coo_tensor
 from ...dispatch.parameter import Parameter
 from ...tensors.base import Tensor
 from ...tensors.types import by_name, named, sparse_coo
@@ -140,6 +141,64 @@ def _get_device_module(device_type: str):
 def _is_privateuse1_backend_available() -> bool:
     """False: nobody has registered one."""
     return False
+
+
+# ---- tensors in one buffer -----------------------------------------------------------------------
+
+
+def _flatten_dense_tensors(tensors: Iterable[Tensor]) -> Tensor:
+    """The elements of all tensors in one dimension; of a single tensor a view, if it is contiguous."""
+    flat = [x.contiguous().view(-1) for x in tensors]
+    return flat[0] if len(flat) == 1 else cat(flat)
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
+    """Views of a buffer in the shapes of tensors."""
+    found, start = [], 0
+    for x in tensors:
+        found.append(flat.narrow(0, start, x.numel()).view(x.shape))
+        start += x.numel()
+    return tuple(found)
+
+
+def _flatten_sparse_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """The indices of all tensors in one dimension, and their values."""
+    return _flatten_dense_tensors([x._indices() for x in tensors]), _flatten_dense_tensors(
+        [x._values() for x in tensors]
+    )
+
+
+def _unflatten_sparse_tensors(flat: tuple[Tensor, Tensor], tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Sparse tensors of the shapes of others, from buffers of indices and of values."""
+    indices = _unflatten_dense_tensors(flat[0], [x._indices() for x in tensors])
+    values = _unflatten_dense_tensors(flat[1], [x._values() for x in tensors])
+    return tuple([sparse_coo_tensor(i, v, x.shape) for i, v, x in zip(indices, values, tensors)])
+
+
+def _reorder_tensors_as(tensors: Iterable[Tensor], ordered_tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Tensors in the order of others; within a type they have it already."""
+    by_type: dict[str, list[Tensor]] = {}
+    for x in tensors:
+        by_type.setdefault(x.type(), []).append(x)
+    waiting = {kind: iter(xs) for kind, xs in by_type.items()}
+    return tuple([next(waiting[x.type()]) for x in ordered_tensors])
+
+
+def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """Lists of tensors of one type, each of as many bytes as the limit at most; a larger tensor has its own."""
+    filling: dict[str, tuple[list[Tensor], int]] = {}
+    for x in tensors:
+        parts = (x._indices(), x._values()) if x.is_sparse else (x,)
+        size = sum(part.numel() * part.element_size() for part in parts)
+        chunk, used = filling.get(x.type(), ([], 0))
+        if chunk and used + size > size_limit:
+            yield chunk
+            chunk, used = [], 0
+        filling[x.type()] = [*chunk, x], used + size
+    yield from [chunk for chunk, _ in filling.values()]
+
+
+# ---- errors of others ----------------------------------------------------------------------------
 
 
 class ExceptionWrapper:

@@ -14,5 +14,5 @@ from .storage import StorageReader, StorageWriter
 _MODULES = (
     "_nested_dict _sharded_tensor_utils api default_planner filesystem format_utils metadata optimizer planner staging "
 )
-_MODULES += "state_dict state_dict_loader state_dict_saver stateful storage"
+_MODULES += "state_dict state_dict_loader state_dict_saver stateful storage utils"
 __getattr__ = _missing.getter(__name__, tuple(_MODULES.split()))
