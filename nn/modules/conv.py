@@ -107,7 +107,7 @@ def _check(in_channels, out_channels, groups, padding, stride, padding_mode):
 
 
 class _Conv(_ConvNd):
-    """A convolution of (N, C, ...) or (C, ...); `_function` computes it."""
+    """A convolution of (N, C, ...) or (C, ...); F.`_function`, as it is at the call, computes it."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class _Conv(_ConvNd):
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = 0
-        return self._function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return getattr(F, self._function)(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def forward(self, input):
         return self._conv_forward(input, self.weight, self.bias)
@@ -162,7 +162,7 @@ class Conv1d(_Conv):
     torch.Size([20, 33, 24])
     """
 
-    _n, _function = 1, staticmethod(F.conv1d)
+    _n, _function = 1, "conv1d"
 
 
 class Conv2d(_Conv):
@@ -176,7 +176,7 @@ class Conv2d(_Conv):
     torch.Size([20, 33, 24, 96])
     """
 
-    _n, _function = 2, staticmethod(F.conv2d)
+    _n, _function = 2, "conv2d"
 
 
 class Conv3d(_Conv):
@@ -188,7 +188,7 @@ class Conv3d(_Conv):
     torch.Size([1, 2, 3, 3, 3])
     """
 
-    _n, _function = 3, staticmethod(F.conv3d)
+    _n, _function = 3, "conv3d"
 
 
 # ---- transposed ----------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ class _ConvTransposeMixin(_ConvTransposeNd):
 
 
 class _ConvTranspose(_ConvTransposeNd):
-    """A transposed convolution of (N, C, ...) or (C, ...); `_function` computes it."""
+    """A transposed convolution of (N, C, ...) or (C, ...); F.`_function`, as it is at the call, computes it."""
 
     def __init__(
         self,
@@ -306,7 +306,7 @@ class _ConvTranspose(_ConvTransposeNd):
         output_padding = self._output_padding(
             input, output_size, self.stride, self.padding, self.kernel_size, self._n, self.dilation
         )
-        return self._function(
+        return getattr(F, self._function)(
             input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups, self.dilation
         )
 
@@ -321,7 +321,7 @@ class ConvTranspose1d(_ConvTranspose):
     torch.Size([1, 2, 9])
     """
 
-    _n, _function = 1, staticmethod(F.conv_transpose1d)
+    _n, _function = 1, "conv_transpose1d"
 
 
 class ConvTranspose2d(_ConvTranspose):
@@ -335,7 +335,7 @@ class ConvTranspose2d(_ConvTranspose):
     torch.Size([1, 2, 9, 9])
     """
 
-    _n, _function = 2, staticmethod(F.conv_transpose2d)
+    _n, _function = 2, "conv_transpose2d"
 
 
 class ConvTranspose3d(_ConvTranspose):
@@ -347,7 +347,7 @@ class ConvTranspose3d(_ConvTranspose):
     torch.Size([2, 6, 6, 6])
     """
 
-    _n, _function = 3, staticmethod(F.conv_transpose3d)
+    _n, _function = 3, "conv_transpose3d"
 
 
 # ---- lazy ----------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from ._described import Described
 from .module import Module
 from .utils import _ntuple
 
-# In each family the classes differ in `_function`, which computes, and `_n`, the number of spatial
-# dimensions. Inputs are (N, C, ...) or (C, ...).
+# In each family the classes differ in `_function`, the name of the function of F that computes (looked up at the
+# call, since packages replace it), and `_n`, the number of spatial dimensions. Inputs are (N, C, ...) or (C, ...).
 
 # ---- maximum -------------------------------------------------------------------------------------
 
@@ -29,7 +29,7 @@ class _MaxPoolNd(Described):
         )
 
     def forward(self, input):
-        return self._function(
+        return getattr(F, self._function)(
             input,
             self.kernel_size,
             self.stride,
@@ -51,7 +51,7 @@ class MaxPool1d(_MaxPoolNd):
     tensor([[3., 2.]])
     """
 
-    _function = staticmethod(F.max_pool1d)
+    _function = "max_pool1d"
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -65,7 +65,7 @@ class MaxPool2d(_MaxPoolNd):
     torch.Size([20, 16, 24, 15])
     """
 
-    _function = staticmethod(F.max_pool2d)
+    _function = "max_pool2d"
 
 
 class MaxPool3d(_MaxPoolNd):
@@ -78,7 +78,7 @@ class MaxPool3d(_MaxPoolNd):
     torch.Size([1, 2, 2, 2])
     """
 
-    _function = staticmethod(F.max_pool3d)
+    _function = "max_pool3d"
 
 
 class _MaxUnpoolNd(Described):
@@ -92,7 +92,7 @@ class _MaxUnpoolNd(Described):
         )
 
     def forward(self, input, indices, output_size=None):
-        return self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return getattr(F, self._function)(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
@@ -106,7 +106,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
     tensor([[[0., 3., 2., 0.]]])
     """
 
-    _n, _function = 1, staticmethod(F.max_unpool1d)
+    _n, _function = 1, "max_unpool1d"
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
@@ -121,7 +121,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
              [0., 4.]]])
     """
 
-    _n, _function = 2, staticmethod(F.max_unpool2d)
+    _n, _function = 2, "max_unpool2d"
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
@@ -134,7 +134,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
     torch.Size([1, 2, 2, 2])
     """
 
-    _n, _function = 3, staticmethod(F.max_unpool3d)
+    _n, _function = 3, "max_unpool3d"
 
 
 class _FractionalMaxPool(Module):
@@ -161,7 +161,7 @@ class _FractionalMaxPool(Module):
         pass
 
     def forward(self, input):
-        return self._function(
+        return getattr(F, self._function)(
             input,
             self.kernel_size,
             self.output_size,
@@ -181,7 +181,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     torch.Size([1, 2, 2])
     """
 
-    _n, _function = 2, staticmethod(F.fractional_max_pool2d)
+    _n, _function = 2, "fractional_max_pool2d"
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
@@ -191,7 +191,7 @@ class FractionalMaxPool3d(_FractionalMaxPool):
     torch.Size([1, 2, 2, 2])
     """
 
-    _n, _function = 3, staticmethod(F.fractional_max_pool3d)
+    _n, _function = 3, "fractional_max_pool3d"
 
     def _check_kernel(self, kernel_size):
         if any(k <= 0 for k in _ntuple(3)(kernel_size)):
@@ -223,7 +223,7 @@ class _AvgPoolNd(Described):
         )
 
     def forward(self, input):
-        return self._function(
+        return getattr(F, self._function)(
             input,
             self.kernel_size,
             self.stride,
@@ -270,7 +270,7 @@ class AvgPool2d(_AvgPoolNd):
     torch.Size([1, 2, 2])
     """
 
-    _function = staticmethod(F.avg_pool2d)
+    _function = "avg_pool2d"
 
 
 class AvgPool3d(_AvgPoolNd):
@@ -283,7 +283,7 @@ class AvgPool3d(_AvgPoolNd):
     torch.Size([1, 2, 2, 2])
     """
 
-    _function = staticmethod(F.avg_pool3d)
+    _function = "avg_pool3d"
 
 
 class _LPPoolNd(Described):
@@ -293,7 +293,7 @@ class _LPPoolNd(Described):
         super().__init__(norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode)
 
     def forward(self, input):
-        return self._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return getattr(F, self._function)(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool1d(_LPPoolNd):
@@ -306,7 +306,7 @@ class LPPool1d(_LPPoolNd):
     tensor([[5.]])
     """
 
-    _function = staticmethod(F.lp_pool1d)
+    _function = "lp_pool1d"
 
 
 class LPPool2d(_LPPoolNd):
@@ -316,7 +316,7 @@ class LPPool2d(_LPPoolNd):
     tensor([[[2.]]])
     """
 
-    _function = staticmethod(F.lp_pool2d)
+    _function = "lp_pool2d"
 
 
 class LPPool3d(_LPPoolNd):
@@ -326,7 +326,7 @@ class LPPool3d(_LPPoolNd):
     torch.Size([1, 1, 1, 1, 1])
     """
 
-    _function = staticmethod(F.lp_pool3d)
+    _function = "lp_pool3d"
 
 
 # ---- adaptive ------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ class _AdaptiveMaxPoolNd(Described):
         super().__init__(output_size=output_size, return_indices=return_indices)
 
     def forward(self, input):
-        return self._function(input, self.output_size, self.return_indices)
+        return getattr(F, self._function)(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
@@ -351,7 +351,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     tensor([[3., 7.]])
     """
 
-    _function = staticmethod(F.adaptive_max_pool1d)
+    _function = "adaptive_max_pool1d"
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
@@ -363,7 +363,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     torch.Size([1, 2, 2])
     """
 
-    _function = staticmethod(F.adaptive_max_pool2d)
+    _function = "adaptive_max_pool2d"
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
@@ -375,7 +375,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     torch.Size([1, 2, 2, 2])
     """
 
-    _function = staticmethod(F.adaptive_max_pool3d)
+    _function = "adaptive_max_pool3d"
 
 
 class _AdaptiveAvgPoolNd(Described):
@@ -385,7 +385,7 @@ class _AdaptiveAvgPoolNd(Described):
         super().__init__(output_size=output_size)
 
     def forward(self, input):
-        return self._function(input, self.output_size)
+        return getattr(F, self._function)(input, self.output_size)
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
@@ -397,7 +397,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     tensor([[2., 6.]])
     """
 
-    _function = staticmethod(F.adaptive_avg_pool1d)
+    _function = "adaptive_avg_pool1d"
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
@@ -409,7 +409,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     torch.Size([2, 3, 1, 1])
     """
 
-    _function = staticmethod(F.adaptive_avg_pool2d)
+    _function = "adaptive_avg_pool2d"
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
@@ -421,7 +421,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     torch.Size([1, 2, 2, 2])
     """
 
-    _function = staticmethod(F.adaptive_avg_pool3d)
+    _function = "adaptive_avg_pool3d"
 
 
 __all__ = [

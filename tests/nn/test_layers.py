@@ -543,3 +543,45 @@ def test_masks_that_do_not_fit():
         ]
 
     agree(program)
+
+
+REPLACED = [
+    ("Conv1d", (2, 3, 2), "conv1d", (1, 2, 5)),
+    ("Conv2d", (2, 3, 2), "conv2d", (1, 2, 5, 5)),
+    ("Conv3d", (2, 3, 2), "conv3d", (1, 2, 3, 3, 3)),
+    ("ConvTranspose1d", (2, 3, 2), "conv_transpose1d", (1, 2, 5)),
+    ("ConvTranspose2d", (2, 3, 2), "conv_transpose2d", (1, 2, 3, 3)),
+    ("ConvTranspose3d", (2, 3, 2), "conv_transpose3d", (1, 2, 3, 3, 3)),
+    ("MaxPool1d", (2,), "max_pool1d", (1, 2, 4)),
+    ("MaxPool2d", (2,), "max_pool2d", (1, 2, 4, 4)),
+    ("MaxPool3d", (2,), "max_pool3d", (1, 2, 4, 4, 4)),
+    ("FractionalMaxPool2d", (2, 2), "fractional_max_pool2d", (1, 2, 5, 5)),
+    ("AvgPool1d", (2,), "avg_pool1d", (1, 2, 4)),
+    ("AvgPool2d", (2,), "avg_pool2d", (1, 2, 4, 4)),
+    ("AvgPool3d", (2,), "avg_pool3d", (1, 2, 4, 4, 4)),
+    ("LPPool1d", (2, 2), "lp_pool1d", (1, 2, 4)),
+    ("LPPool2d", (2, 2), "lp_pool2d", (1, 2, 4, 4)),
+    ("AdaptiveMaxPool2d", (2,), "adaptive_max_pool2d", (1, 2, 4, 4)),
+    ("AdaptiveAvgPool1d", (2,), "adaptive_avg_pool1d", (1, 2, 4)),
+    ("AdaptiveAvgPool2d", (2,), "adaptive_avg_pool2d", (1, 2, 4, 4)),
+    ("AdaptiveAvgPool3d", (2,), "adaptive_avg_pool3d", (1, 2, 4, 4, 4)),
+    ("Linear", (3, 2), "linear", (4, 3)),
+]
+
+
+@pytest.mark.parametrize("layer, args, function, shape", REPLACED)
+def test_replaced_functions_are_called(layer, args, function, shape):
+    def program(t):
+        functional, calls = t.nn.functional, []
+        module, original = getattr(t.nn, layer)(*args), getattr(functional, function)
+
+        def replacement(*args, **kwargs):
+            calls.append(function)
+            return original(*args, **kwargs) * 2
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(functional, function, replacement)
+            doubled = module(t.ones(shape))
+        return calls, doubled
+
+    agree(program)
