@@ -16,7 +16,10 @@ from ...tape.backward import backward
 from ...tape.modes import enable_grad, grad_mode, is_grad_enabled
 from ...tape.passes import current_pass
 from ...tape.saved import saved_tensors_hooks
+from ...tensors.base import Tensor
+from ...tensors.pytree import tree_leaves
 from ..library.ops import OpOverload, OpOverloadPacket
+from ..settings import get_device_module
 
 NO_GRAD_INPUT = "None of the inputs have requires_grad=True. Gradients will be None"
 USE_REENTRANT = (
@@ -142,6 +145,31 @@ def _rng_state():
 
 def _set_rng_state(saved):
     set_rng_state(saved)
+
+
+def get_device_states(*args) -> tuple[list[int], list]:
+    """The indices of the devices of the tensors in args, except the CPU, and the states of their generators.
+
+    >>> from torch.utils.checkpoint import get_device_states
+    >>> get_device_states(torch.ones(2))
+    ([], [])
+    """
+    tensors = [x for x in tree_leaves(args) if isinstance(x, Tensor) and x.device.type not in ("cpu", "meta")]
+    found = dict.fromkeys((x.device.type, x.get_device()) for x in tensors)
+    return [i for _, i in found], [get_device_module(kind).get_rng_state(i) for kind, i in found]
+
+
+def set_device_states(devices: Sequence[int], states: Sequence, *, device_type: str | None = None):
+    """Let the generators of devices go on from states, as get_device_states returns them.
+
+    >>> from torch.utils.checkpoint import get_device_states, set_device_states
+    >>> set_device_states(*get_device_states(torch.ones(2)))
+    """
+    kind = DefaultDeviceType.get_device_type() if device_type is None else device_type
+    if kind == "meta":
+        return
+    for index, state in zip(devices, states):
+        get_device_module(kind).set_rng_state(state, index)
 
 
 # ---- reentrant: a Function whose backward runs another backward pass -----------------------------

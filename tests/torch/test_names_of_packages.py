@@ -1,0 +1,30 @@
+"""Names that packages written for PyTorch import: they are there, and do what PyTorch's do."""
+
+import importlib
+
+import pytest
+
+from functorch_core import torch
+
+reference = pytest.importorskip("torch")
+BOTH = pytest.mark.parametrize("t", [torch, reference], ids=["ours", "theirs"])
+
+
+def module(t, name: str):
+    return importlib.import_module(f"{t.__name__}.{name}")
+
+
+@BOTH
+def test_states_of_devices(t):
+    checkpoint = module(t, "utils.checkpoint")
+    x = t.ones(2)
+    assert checkpoint.get_device_states() == checkpoint.get_device_states(x, [x], {"x": x.to("meta")}) == ([], [])
+    checkpoint.set_device_states([], [])
+    checkpoint.set_device_states([0], [t.get_rng_state()], device_type="meta")
+    if not t.cuda.is_available():
+        return
+    y = x.cuda()
+    devices, states = checkpoint.get_device_states(x, [y])
+    first = t.rand(2, device="cuda")
+    checkpoint.set_device_states(devices, states)
+    assert devices == [0] and t.equal(first, t.rand(2, device="cuda"))
