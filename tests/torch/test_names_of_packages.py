@@ -28,3 +28,18 @@ def test_states_of_devices(t):
     first = t.rand(2, device="cuda")
     checkpoint.set_device_states(devices, states)
     assert devices == [0] and t.equal(first, t.rand(2, device="cuda"))
+
+
+@BOTH
+def test_whether_cuda_is_in_use(t):
+    called = []
+    if t.cuda.is_available():
+        t.cuda._lazy_init()
+        t.cuda._lazy_call(lambda: called.append(1))
+        assert t.cuda._initialized and called == [1]
+    else:
+        with pytest.raises(AssertionError, match="not compiled with CUDA"):
+            t.cuda._lazy_init()
+        t.cuda._lazy_call(lambda: called.append(1))
+        assert t.cuda._initialized is False and called == []
+    assert t.cuda._is_in_bad_fork() is False and not hasattr(t.cuda, "_no_such_name")

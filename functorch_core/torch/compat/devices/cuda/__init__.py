@@ -57,7 +57,29 @@ globals().update(
 )
 
 has_half = has_magma = False
-__getattr__ = _missing.getter(__name__, ("amp", "comm", "memory", "nvtx", "random", "streams"))
+_missing_or_error = _missing.getter(__name__, ("amp", "comm", "memory", "nvtx", "random", "streams"))
+
+
+def __getattr__(name: str):
+    if name == "_initialized":  # asked when it is read: an answer that is kept would start the GPUs at import
+        return _accelerator.is_initialized()
+    return _missing_or_error(name)
+
+
+def _lazy_init():
+    """init() under its private name: AssertionError if there is no GPU."""
+    _accelerator.init()
+
+
+def _is_in_bad_fork() -> bool:
+    """False: XLA's client itself refuses a forked process."""
+    return False
+
+
+def _lazy_call(callable, **kwargs):
+    """Call a function once GPUs are in use: at once if there are any, never otherwise."""
+    if _accelerator.is_initialized():
+        callable()
 
 
 class _CudaDeviceProperties:
