@@ -1,6 +1,7 @@
 """Names that packages written for PyTorch import: they are there, and do what PyTorch's do."""
 
 import importlib
+import warnings
 
 import pytest
 
@@ -43,3 +44,22 @@ def test_whether_cuda_is_in_use(t):
         t.cuda._lazy_call(lambda: called.append(1))
         assert t.cuda._initialized is False and called == []
     assert t.cuda._is_in_bad_fork() is False and not hasattr(t.cuda, "_no_such_name")
+
+
+@BOTH
+def test_modules_of_cuda_amp(t):
+    common, modes, scalers = (module(t, f"cuda.amp.{name}") for name in ("common", "autocast_mode", "grad_scaler"))
+    assert common.amp_definitely_not_available() == (not t.cuda.is_available())
+    assert t.cuda.amp.amp_definitely_not_available is common.amp_definitely_not_available
+    assert scalers.OptState is module(t, "amp.grad_scaler").OptState and t.cuda.amp.GradScaler is scalers.GradScaler
+    assert (t.cuda.amp.autocast, t.cuda.amp.custom_fwd) == (modes.autocast, modes.custom_fwd)
+    for kind in ("cpu", "cuda"):
+        amp = module(t, f"{kind}.amp")
+        assert module(t, f"{kind}.amp.autocast_mode").autocast is amp.autocast
+        assert module(t, f"{kind}.amp.grad_scaler").GradScaler is amp.GradScaler
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            amp.autocast(enabled=False)
+            amp.GradScaler(enabled=False)
+        said = f"Please use `torch.amp.GradScaler('{kind}', args...)` instead."
+        assert [str(w.message).endswith(said) for w in caught] == [False, True]
