@@ -63,3 +63,11 @@ def test_modules_of_cuda_amp(t):
             amp.GradScaler(enabled=False)
         said = f"Please use `torch.amp.GradScaler('{kind}', args...)` instead."
         assert [str(w.message).endswith(said) for w in caught] == [False, True]
+
+
+@BOTH
+def test_clipped_sigmoid(t):
+    clipped = module(t, "distributions.transforms")._clipped_sigmoid
+    for dtype in (t.float32, t.float64):
+        y = clipped(t.tensor([0.0, 200.0, -2000.0], dtype=dtype))
+        assert y.tolist() == [0.5, 1 - t.finfo(dtype).eps, t.finfo(dtype).tiny]

@@ -292,6 +292,11 @@ def clipped_to_open_unit(x):
     return x.clamp(min=limits.tiny, max=1.0 - limits.eps)
 
 
+def _clipped_sigmoid(x):
+    """The sigmoid, away from 0 and 1."""
+    return clipped_to_open_unit(torch.sigmoid(x))
+
+
 class SigmoidTransform(_Increasing):
     """y = 1 / (1 + exp(-x)), away from 0 and 1.
 
@@ -302,7 +307,7 @@ class SigmoidTransform(_Increasing):
     codomain = constraints.unit_interval
 
     def _call(self, x):
-        return clipped_to_open_unit(torch.sigmoid(x))
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y):
         y = clipped_to_open_unit(y)
@@ -497,7 +502,7 @@ class StickBreakingTransform(Transform):
     bijective = True
 
     def _call(self, x):
-        part = clipped_to_open_unit(torch.sigmoid(x - _parts_left(x).log()))
+        part = _clipped_sigmoid(x - _parts_left(x).log())
         left = (1 - part).cumprod(-1)
         return pad(part, [0, 1], value=1) * pad(left, [1, 0], value=1)
 
