@@ -131,6 +131,10 @@ _FROM = {
     "utils.dlpack": "to_dlpack",
     "backends.nnpack": "_nnpack_available",
     "jit": "ScriptFunction ScriptModule",
+    "compat.jit._types": """AnyType AwaitType BoolType ComplexType DeviceObjType DictType FatalError FloatType
+        FutureType IntType ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType StringType
+        SymBoolType SymIntType TensorType TupleType Type""",
+    "compat.library.schemas": "Argument",
 }
 _HOME = {name: module for module, names in _FROM.items() for name in names.split()}
 _missing_or_error = _missing.getter(__name__, tuple(_LAZY))

@@ -71,3 +71,90 @@ def test_clipped_sigmoid(t):
     for dtype in (t.float32, t.float64):
         y = clipped(t.tensor([0.0, 200.0, -2000.0], dtype=dtype))
         assert y.tolist() == [0.5, 1 - t.finfo(dtype).eps, t.finfo(dtype).tiny]
+
+
+# ---- types of TorchScript ------------------------------------------------------------------------
+
+SINGLE = """Any Bool Complex DeviceObj Float Int None Number PyObject StreamObj String SymBool SymInt Tensor""".split()
+
+
+@pytest.mark.parametrize("name", [f"{name}Type" for name in SINGLE])
+def test_types_without_elements(name):
+    said = []
+    for t in (torch, reference):
+        cls = getattr(t, name)
+        one = cls.get()
+        assert isinstance(one, t.Type) and one is cls.get() and cls is getattr(t._C, name)
+        assert not isinstance(t.ones(1), cls) and one.containedTypes() == []
+        with pytest.raises(TypeError) as caught:
+            cls()
+        others = [getattr(t, f"{other}Type").get() for other in SINGLE]
+        wider = [one.isSubtypeOf(x) for x in others] + [one.isSubtypeOf(t.OptionalType(x)) for x in others[:5]]
+        same = [one == x for x in others]
+        said.append((repr(one), str(one), one.str(), one.annotation_str, one.kind(), wider, same, str(caught.value)))
+    assert said[0] == said[1]
+
+
+TYPES = """
+t.ListType(i)
+t.ListType(t.OptionalType(i))
+t.OptionalType(t.OptionalType(i))
+t.OptionalType.ofTensor()
+t.OptionalType(i).getElementType()
+t.OptionalType(i).isSubtypeOf(t.OptionalType(number))
+t.OptionalType(i).isSubtypeOf(i)
+t.DictType(s, i)
+t.DictType(s, i).getKeyType()
+t.DictType(s, i).getValueType()
+t.DictType(s, i).containedTypes()
+t.DictType(s, i).isSubtypeOf(t.DictType(s, number))
+t.TupleType([])
+t.TupleType([i, s])
+t.TupleType([i, s]).elements()
+t.TupleType([i]) == t.TupleType((i,))
+t.TupleType([i]) == t.TupleType([s])
+t.TupleType([i]).isSubtypeOf(t.TupleType([number]))
+t.TupleType([i]).isSubtypeOf(t.TupleType([i, i]))
+t.ListType(i).isSubtypeOf(t.ListType(number))
+t.ListType(i).isSubtypeOf(t.AnyType.get())
+t.ListType(i) == t.ListType.ofInts()
+t.ListType(i) == t.OptionalType(i)
+t.ListType.ofBools()
+t.ListType.ofComplexDoubles()
+t.ListType.ofFloats()
+t.ListType.ofStrings()
+t.ListType.ofTensors()
+t.FutureType(i)
+t.RRefType(i)
+t.AwaitType(i).kind()
+"""
+
+
+@pytest.mark.parametrize("program", TYPES.split("\n")[1:-1])
+def test_types_of_elements(program):
+    said = []
+    for t in (torch, reference):
+        names = {"t": t, "i": t.IntType.get(), "s": t.StringType.get(), "number": t.NumberType.get()}
+        found = eval(program, names)
+        said.append((repr(found), found.str() if isinstance(found, t.Type) else None))
+    assert said[0] == said[1]
+
+
+@BOTH
+def test_types_refuse_what_is_none(t):
+    for call in (lambda: t.ListType(3), lambda: t.TupleType([3]), lambda: t.IntType.get() == 3):
+        with pytest.raises(TypeError):
+            call()
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(t.IntType.get())
+    for name in ("ClassType", "EnumType", "InterfaceType", "UnionType"):
+        assert isinstance(getattr(t, name), type) and not isinstance(t.IntType.get(), getattr(t, name))
+
+
+@BOTH
+def test_arguments_of_schemas(t):
+    first, _, alpha = t.ops.aten.add.Tensor._schema.arguments
+    assert isinstance(first, t.Argument) and t._C.Argument is t.Argument and issubclass(t.FatalError, Exception)
+    assert (first.name, first.kwarg_only, first.default_value) == ("self", False, None)
+    assert (alpha.name, alpha.kwarg_only, alpha.default_value) == ("alpha", True, 1)
+    assert [x.has_default_value() for x in (first, alpha)] == [False, True]

@@ -38,6 +38,31 @@ from ...tensors.types import Size, device, dtype, finfo, get_default_device, iin
 from .. import settings as _settings
 from ..devices.accelerator import current_accelerator
 from ..jit._state import is_tracing
+from ..jit._types import (
+    AnyType,
+    AwaitType,
+    BoolType,
+    ComplexType,
+    DeviceObjType,
+    DictType,
+    FatalError,
+    FloatType,
+    FutureType,
+    IntType,
+    ListType,
+    NoneType,
+    NumberType,
+    OptionalType,
+    PyObjectType,
+    RRefType,
+    StreamObjType,
+    StringType,
+    SymBoolType,
+    SymIntType,
+    TensorType,
+    TupleType,
+    Type,
+)
 from ..library.tags import Tag as Tag
 
 _TensorBase = TensorBase
@@ -61,9 +86,12 @@ _missing_or_error = _getter(
 )
 
 
+_ELSEWHERE = {"Argument": "library.schemas", "PyTorchFileReader": "serialization", "PyTorchFileWriter": "serialization"}
+
+
 def __getattr__(name: str):
-    if name in ("PyTorchFileReader", "PyTorchFileWriter"):
-        return getattr(_importlib.import_module("..serialization", __package__), name)
+    if name in _ELSEWHERE:
+        return getattr(_importlib.import_module(f"..{_ELSEWHERE[name]}", __package__), name)
     return _missing_or_error(name)
 
 

@@ -18,7 +18,11 @@ REQUIRED = inspect.Parameter.empty
 
 @dataclass
 class Argument:
-    """One argument; `default` is REQUIRED if there is none."""
+    """One argument of an operator; `default` is REQUIRED if there is none.
+
+    >>> isinstance(torch.ops.aten.add.Tensor._schema.arguments[0], torch.Argument)
+    True
+    """
 
     name: str
     type: str
@@ -29,6 +33,20 @@ class Argument:
     def is_write(self) -> bool:
         """Whether the operator writes to it, 'Tensor(a!)'."""
         return "!" in self.type
+
+    @property
+    def kwarg_only(self) -> bool:
+        """Whether it is given by keyword alone."""
+        return self.keyword_only
+
+    @property
+    def default_value(self):
+        """Its default, or None."""
+        return self.default if self.has_default_value() else None
+
+    def has_default_value(self) -> bool:
+        """Whether it can be left out."""
+        return self.default is not REQUIRED
 
 
 class Schema:
