@@ -131,7 +131,7 @@ _FROM = {
     "utils.dlpack": "to_dlpack",
     "backends.nnpack": "_nnpack_available",
     "jit": "ScriptFunction ScriptModule",
-    "compat.jit._types": """AnyType AwaitType BoolType ComplexType DeviceObjType DictType FatalError FloatType
+    "compat.jit._script_types": """AnyType AwaitType BoolType ComplexType DeviceObjType DictType FatalError FloatType
         FutureType IntType ListType NoneType NumberType OptionalType PyObjectType RRefType StreamObjType StringType
         SymBoolType SymIntType TensorType TupleType Type""",
     "compat.library.schemas": "Argument",

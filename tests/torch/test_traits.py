@@ -55,6 +55,8 @@ BY_OTHERS = {
     "poisson_nll_loss",
     "qr",
     "quantile",
+    "rnn_relu_cell",  # of the products, on CPUs
+    "rnn_tanh_cell",
     "stack",
     "tensordot",
     "triplet_margin_loss",

@@ -37,8 +37,7 @@ from ...tensors.pytree import tree_leaves as _tree_leaves
 from ...tensors.types import Size, device, dtype, finfo, get_default_device, iinfo, layout, memory_format, named
 from .. import settings as _settings
 from ..devices.accelerator import current_accelerator
-from ..jit._state import is_tracing
-from ..jit._types import (
+from ..jit._script_types import (
     AnyType,
     AwaitType,
     BoolType,
@@ -63,6 +62,7 @@ from ..jit._types import (
     TupleType,
     Type,
 )
+from ..jit._state import is_tracing
 from ..library.tags import Tag as Tag
 
 _TensorBase = TensorBase
