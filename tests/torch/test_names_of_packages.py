@@ -1,5 +1,6 @@
 """Names that packages written for PyTorch import: they are there, and do what PyTorch's do."""
 
+import copy
 import importlib
 import warnings
 
@@ -158,3 +159,32 @@ def test_arguments_of_schemas(t):
     assert (first.name, first.kwarg_only, first.default_value) == ("self", False, None)
     assert (alpha.name, alpha.kwarg_only, alpha.default_value) == ("alpha", True, 1)
     assert [x.has_default_value() for x in (first, alpha)] == [False, True]
+
+
+# ---- torch.fx.graph_module -----------------------------------------------------------------------
+
+
+@BOTH
+def test_attributes_of_graph_modules(t):
+    graph_module = module(t, "fx.graph_module")
+    net, to = t.nn.Sequential(t.nn.BatchNorm1d(2)), t.nn.Module()
+    for name in ("weight", "running_mean", "eps"):
+        graph_module._copy_attr(net, to, f"0.{name}")
+    copied = to.get_submodule("0")
+    assert copied.weight is net[0].weight and copied.eps == net[0].eps
+    assert (list(dict(to.named_parameters())), list(dict(to.named_buffers()))) == (["0.weight"], ["0.running_mean"])
+    with pytest.raises(AttributeError, match="nothing"):
+        graph_module._copy_attr(net, to, "0.nothing")
+    graph_module._assign_attr(t.ones(1), to, "1.mean")
+    assert to.get_buffer("1.mean").tolist() == [1]
+    only = graph_module._CodeOnlyModule(dict(vars(net)))
+    assert isinstance(only, t.nn.Module) and only.get_submodule("0") is net[0]
+
+
+@BOTH
+def test_copies_of_graph_modules_keep_attributes(t):
+    key = module(t, "fx.graph_module")._USER_PRESERVED_ATTRIBUTES_KEY
+    traced = t.fx.symbolic_trace(t.nn.Sequential(t.nn.ReLU()))
+    traced.meta[key] = {"note": 3}
+    made = copy.deepcopy(traced)
+    assert made.note == 3 and made.meta == {key: {"note": 3}} and made(t.tensor([-1.0])).tolist() == [0]

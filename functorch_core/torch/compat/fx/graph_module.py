@@ -15,6 +15,7 @@ from ..._missing import MESSAGE
 from .graph import Graph, PythonCode
 
 _numbers = itertools.count()
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"  # in meta: attributes that copies get
 HINT = "# To see more debug info, please use `graph_module.print_readable()`"
 
 
@@ -55,7 +56,7 @@ class GraphModule(Module):
             self.training = getattr(root, "training", self.training)
             targets = [n.target for n in graph.nodes if n.op in ("get_attr", "call_module")]
             for target in targets:
-                _copy_attribute(root, self, target)
+                _copy_attr(root, self, target)
         elif isinstance(root, dict):
             self._take(root, graph)
         else:
@@ -73,7 +74,7 @@ class GraphModule(Module):
                 )
         used = {n.target for n in graph.nodes if n.op in ("get_attr", "call_module")}
         for target in sorted(used, key=lambda t: t.count(".")):
-            _assign_attribute(root[target], self, target)
+            _assign_attr(root[target], self, target)
 
     # ---- the graph
 
@@ -157,12 +158,14 @@ class GraphModule(Module):
     def __deepcopy__(self, memo):
         made = self.__class__.__new__(self.__class__)
         made.__init__(
-            _Attributes({k: copy.deepcopy(v, memo) for k, v in vars(self).items() if k != "_graph"}),
+            _CodeOnlyModule({k: copy.deepcopy(v, memo) for k, v in vars(self).items() if k != "_graph"}),
             copy.deepcopy(self._graph, memo),
             self.__class__.__name__,
         )
         made.training = self.training
         made.meta = dict(self.meta)
+        for name, value in made.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}).items():
+            setattr(made, name, value)
         return made
 
     def __copy__(self):
@@ -188,12 +191,12 @@ class GraphModule(Module):
         return "\n".join([super().__str__(), self._code, HINT])
 
 
-class _Attributes(Module):
+class _CodeOnlyModule(Module):
     """A module with given attributes: the root of a copy."""
 
-    def __init__(self, attributes: dict):
+    def __init__(self, body: dict):
         super().__init__()
-        vars(self).update(attributes)
+        vars(self).update(body)
 
 
 def _from_code(state: dict, code: str, name: str) -> GraphModule:
@@ -204,7 +207,7 @@ def _from_code(state: dict, code: str, name: str) -> GraphModule:
         def is_leaf_module(self, m, module_qualified_name):
             return True
 
-    root = _Attributes(state)
+    root = _CodeOnlyModule(state)
     names = {"torch": torch, "device": torch.device, "inf": float("inf"), "nan": float("nan"), "NoneType": type(None)}
     exec(compile(code, "<pickled graph module>", "exec", dont_inherit=True), names)
     with warnings.catch_warnings():
@@ -216,29 +219,27 @@ def _from_code(state: dict, code: str, name: str) -> GraphModule:
     return GraphModule(root, graph, name)
 
 
-def _copy_attribute(source: Module, to: Module, target: str):
+def _copy_attr(from_module: Module, to_module: Module, target: str):
+    """Let a module have what another has under a qualified name, in new modules where there are none."""
     *path, name = target.split(".")
     for part in path:
-        inner = getattr(source, part)
-        if getattr(to, part, None) is inner:
+        inner = getattr(from_module, part)
+        if getattr(to_module, part, None) is inner:
             return
-        if not hasattr(to, part):
-            setattr(to, part, Module())
-        source, to = inner, getattr(to, part)
-    value = getattr(source, name)
-    if isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter):
-        to.register_buffer(name, value)
-    else:
-        setattr(to, name, value)
+        if not hasattr(to_module, part):
+            setattr(to_module, part, Module())
+        from_module, to_module = inner, getattr(to_module, part)
+    _assign_attr(getattr(from_module, name), to_module, name)
 
 
-def _assign_attribute(value, to: Module, target: str):
+def _assign_attr(from_obj, to_module: Module, target: str):
+    """Let a module have something under a qualified name: a tensor as a buffer."""
     *path, name = target.split(".")
     for part in path:
-        if not hasattr(to, part):
-            setattr(to, part, Module())
-        to = getattr(to, part)
-    if isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter):
-        to.register_buffer(name, value)
+        if not hasattr(to_module, part):
+            setattr(to_module, part, Module())
+        to_module = getattr(to_module, part)
+    if isinstance(from_obj, torch.Tensor) and not isinstance(from_obj, torch.nn.Parameter):
+        to_module.register_buffer(name, from_obj)
     else:
-        setattr(to, name, value)
+        setattr(to_module, name, from_obj)
