@@ -17,7 +17,7 @@ from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import LowerContext, Operand
 from ..core.primitive import NOT_LINEAR, Linear, Primitive, Traits
-from ..core.trace import bind
+from ..core.trace import bind, evaluate, trace_closed
 from ..core.types import Batched, Cotangents, Dims, Jvp, Jvps, Tangents, Value
 from .arithmetic import abs, add, mul, neg, sign, sub
 from .batching import Axis, front_batch
@@ -25,7 +25,7 @@ from .bitwise import and_
 from .comparison import eq, ge, lt, ne, select
 from .convert import convert
 from .declare import no_tangent
-from .extremes import reduce_max
+from .extremes import reduce_max, reduce_min
 from .indexing import gather, index_vectors
 from .linalg_matrices import (
     LINALG,
@@ -223,8 +223,20 @@ def _getrf_one(a: np.ndarray) -> tuple[np.ndarray, ...]:
 _getrf_reference = stacked(lambda a: _lu_shape(a)[:2], _getrf_one)
 
 
+def _spread_nan(factors: Value) -> Value:
+    """The factors with NaN in the rows below a pivot that is NaN, which OpenBLAS does not divide by."""
+    a, d = factors.aval, diagonal(factors)
+    shape, last = d.aval.shape, d.aval.ndim - 1
+    place = select(ne(d, d), iota(shape=shape, dtype=dt.int32, dimension=last), full(shape, a.shape[-1], dt.int32))
+    first = broadcast_in_dim(reduce_min(place, axes=(last,)), shape=a.shape, dims=tuple(range(last)))
+    row, column = (iota(shape=a.shape, dtype=dt.int32, dimension=last + i) for i in (0, 1))
+    return select(and_(lt(first, row), ge(column, first)), full(a.shape, math.nan, a.dtype), factors)
+
+
 def _lu_reference(a: np.ndarray) -> tuple[np.ndarray, ...]:
     factors, pivots = _getrf_reference(a)
+    if np.isnan(factors.diagonal(0, -2, -1)).any():
+        factors = np.asarray(evaluate(trace_closed(lambda x: [_spread_nan(x)], [aval_of(factors)]), [factors])[0])
     pivots = pivots.astype(np.int32, copy=False)
     return factors, pivots, _permutation_reference(pivots, size=a.shape[-2])
 
@@ -285,7 +297,7 @@ def _lu_finish_cuda(pivots_from_1: Value, *, size: int) -> tuple[Value, ...]:
 def _lu_cpu(ctx: LowerContext, a: Operand) -> list[Operand]:
     outs = [a.aval, _lu_shape(a.aval)[1], info_aval(a.aval)]
     factors, pivots, _ = lapack(ctx, "getrf", [a], outs)  # info: which pivot is 0; no failure
-    return [factors, *ctx.call(_lu_finish, pivots, size=a.aval.shape[-2])]
+    return [*ctx.call(_spread_nan, factors), *ctx.call(_lu_finish, pivots, size=a.aval.shape[-2])]
 
 
 def _lu_cuda(ctx: LowerContext, a: Operand) -> list[Operand]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from functorch_core import torch
+from functorch_core import engine, torch
 
 from .against_reference import assert_same, assert_same_error, pair
 
@@ -181,6 +181,24 @@ def test_functions_of_matrices(name, lead):
 def test_solve(vector):
     b = array(3) if vector else array(3, 2)
     agree(lambda m, a, b: m.linalg.solve(a, b), spd(), b, scale=50)
+
+
+@pytest.mark.parametrize("tier", ["reference", "fused"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("place", [(0, 0), (1, 1), (2, 0), (1, 2)])
+def test_a_nan_reaches_what_it_reaches_in_lu(place, dtype, tier):
+    a = np.stack([spd(), np.eye(3)]).astype(dtype)
+    a[(0, *place)] = np.nan
+    with engine.forced_tier(tier):
+        for fun in (
+            lambda m, a: m.linalg.solve(a, m.ones(2, 3, dtype=a.dtype)),
+            lambda m, a: m.linalg.inv(a),
+            lambda m, a: m.linalg.lu_factor(a)[0],
+            lambda m, a: m.linalg.det(a),
+        ):
+            ours, theirs = [fun(m, m.tensor(a.tolist(), dtype=getattr(m, dtype))).numpy() for m in (torch, reference)]
+            np.testing.assert_array_equal(np.isnan(ours), np.isnan(theirs))
+            np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-5)
 
 
 @pytest.mark.parametrize("order", ["fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf])
