@@ -375,6 +375,12 @@ def test_polynomials_of_high_degree_need_no_loop(name):
     assert getattr(torch.special, name)(torch.tensor(0.5), 1e18).shape == ()
 
 
+def test_ldexp_of_complex_numbers_keeps_their_dtype():
+    for x in (np.complex128(2 + 1j), np.complex64(2 + 1j), np.ones(2, np.complex128)):
+        for n in (np.array([3, 2], np.int8), np.array([True, False]), np.array([0.5, 2.0], np.float32)):
+            both(lambda m, x, n: m.ldexp(x, n), x, n)
+
+
 def test_special_of_two():
     x, y = np.array([0.5, 1.5, 3.0]), np.array([2.0, 4.0, 0.7])
     for name in ("zeta", "xlogy", "xlog1py", "gammainc", "gammaincc"):

@@ -485,7 +485,10 @@ def ldexp(input: Tensor, other: Tensor, *, out=None):
         require(other, dt.INTEGER, "ldexp_cpu_exp")
         return widened(_scaled)(*promote(input, other))
     (power,) = promote(other, to_float=True)
-    return p.mul(*promote(input, p.exp2(power)))
+    power = p.exp2(power)
+    if input.aval.dtype in dt.COMPLEX and other.aval.dtype not in dt.INEXACT:  # whatever dimensions both have
+        power = p.convert(power, dtype=input.aval.dtype)
+    return p.mul(*promote(input, power))
 
 
 def _scaled(x, n):
