@@ -232,3 +232,14 @@ def test_factories_say_where_and_how():
         return found
 
     assert logged(torch) == logged(real)
+
+
+def test_what_is_not_known_in_parts_is_said():
+    """A function whose operators are not known raises, and calls itself no further."""
+
+    class Mode(mode_of(torch)):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    with Mode(), pytest.raises(NotImplementedError, match="quantile below __torch_dispatch__"):
+        torch.quantile(torch.ones(3), 0.5)

@@ -60,7 +60,7 @@ def call_function(func, args: tuple, kwargs: dict):
         return FUNCTIONAL[name](*args, **kwargs)
     wanting = kwargs.get("requires_grad")
     chosen = choose(name, args, {k: x for k, x in kwargs.items() if k != "requires_grad"})
-    if chosen is not None:
+    if chosen is not None and not (isinstance(op, TorchOp) and _has_no_parts(chosen[0])):
         made = named_tuple(op, call(*_with_options(*chosen)))
         return made.requires_grad_() if wanting else made
     if isinstance(op, Composite) and not name.endswith("_") and all([s.composite for s in overloads_of(name)]):
@@ -137,6 +137,12 @@ def call(schema: Overload, args: tuple, kwargs: dict):
     if grad_state.transforms and any([x._level is not None for x in tensors_of(args, kwargs)]):
         raise NotImplementedError(IN_TRANSFORM.format(name=name))
     return with_history(overload, schema, args, kwargs)
+
+
+def _has_no_parts(schema: Overload) -> bool:
+    """Whether an operator that PyTorch takes apart is, for an op here, a part of that op's own function."""
+    name = schema.name.removeprefix("aten::")
+    return schema.composite and not (name in COMPOSITES or schema.qualified in COMPOSITES)
 
 
 def in_parts(schema: Overload, name: str, args: tuple, kwargs: dict):

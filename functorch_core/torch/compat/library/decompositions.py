@@ -323,6 +323,17 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     raise NotImplementedError(f"norm(p={p!r}) below __torch_dispatch__ is not implemented by functorch-core")
 
 
+def where(condition, self, other):
+    """A choice of which a side, or both, is a number: as a tensor of the result's dtype."""
+    with computing():
+        dtype = torch.result_type(self, other)
+    device = next(x for x in (self, other, condition) if isinstance(x, Tensor)).device
+    options = {"dtype": dtype, "layout": torch.strided, "device": device}
+    other, self = [x if isinstance(x, Tensor) else a.scalar_tensor.default(x, **options) for x in (other, self)]
+    self, other = [x if x.dtype is dtype else a._to_copy.default(x, dtype=dtype) for x in (self, other)]
+    return a.where.self(condition, self, other)
+
+
 # ---- copies --------------------------------------------------------------------------------------
 
 
@@ -597,6 +608,7 @@ COMPOSITES.update(
         "layer_norm": lambda input, shape, weight=None, bias=None, eps=1e-5, enable=True: layer_norm(
             input, shape, weight, bias, eps
         ),
+        **dict.fromkeys(("where.ScalarSelf", "where.ScalarOther", "where.Scalar"), where),
         "softmax.int": softmax,
         "log_softmax.int": log_softmax,
     }
