@@ -37,6 +37,29 @@ BOTH = pytest.mark.parametrize("lib", ["ours", "theirs"])
 
 
 @BOTH
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_subclass_is_kept_by_numpy(lib):
+    """NumPy's operators and ufuncs ask for __array_wrap__, which the class is told of as of all functions."""
+    lib, array = library(lib), np.full(2, 2.0, np.float32)
+    told = []
+
+    class Told(lib.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            told.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    x = lib.ones(2).as_subclass(Told)
+    for made in (x * array, x - array, x / array, x**array, x @ array, x // array, x % array, (x > 0) & (array > 0)):
+        assert type(made) is Told
+    told.clear()
+    for made in (np.sin(x), np.add(x, x), np.add(array, x), *np.modf(x), np.isnan(x)):
+        assert type(made) is Told
+    assert told.count("__array_wrap__") == 6
+    assert type(np.sin(lib.nn.Parameter(lib.ones(2)).detach())) is lib.Tensor
+
+
+@BOTH
 def test_a_subclass_is_kept(lib):
     t = library(lib)
 

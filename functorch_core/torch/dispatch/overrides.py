@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import operator
 import sys
 import threading
 import types
@@ -419,13 +420,15 @@ MEMBERS = """
 # These ask the users' classes only: our own (sparse tensors) have them. In the middle are operators that
 # PyTorch does not call by the name of a method.
 USERS_MEMBERS = """
-    __array__ __bool__ __complex__ __contains__ __deepcopy__ __float__ __format__ __index__ __int__ __len__
-    __reduce_ex__ __repr__ __reversed__ data_ptr detach_ element_size get_device is_complex is_floating_point
+    __array__ __array_wrap__ __bool__ __complex__ __contains__ __deepcopy__ __float__ __format__ __index__ __int__
+    __len__ __reduce_ex__ __repr__ __reversed__ data_ptr detach_ element_size get_device is_complex is_floating_point
     is_inference is_shared is_signed nelement register_post_accumulate_grad_hook retain_grad __and__ __eq__
     __floordiv__ __invert__ __lshift__ __or__ __rfloordiv__ __rlshift__ __rmatmul__ __rmod__ __rpow__
     __rrshift__ __rshift__ __rsub__ __rtruediv__ __xor__ ccol_indices coalesce col_indices crow_indices dense_dim
     indices is_coalesced is_pinned pin_memory polygamma polygamma_ row_indices share_memory_ sparse_dim sparse_mask
     to_dense to_sparse values where""".split()
+# Where the other operand decides if nobody has an answer: Python's binary operators.
+OPERATORS = frozenset([f"__{r}{x[2:]}" for x in dir(operator) if x[:2] == "__" for r in ("", "r")])
 RENAMED = {"__rtruediv__": "__rdiv__"}
 
 
@@ -490,6 +493,7 @@ modes_on = _ModesOn()
 
 def _asking(method, name: str):
     users_only = name in USERS_MEMBERS
+    declines = name in OPERATORS
 
     @functools.wraps(method)
     def asking(self, *args, **kwargs):
@@ -497,9 +501,14 @@ def _asking(method, name: str):
             return method(self)
         if users_only and _is_ours(type(self)) and not state.modes:
             return method(self, *args, **kwargs)
-        if dispatcher.applies(asking, (self, *args), kwargs):
+        if not dispatcher.applies(asking, (self, *args), kwargs):
+            return method(self, *args, **kwargs)
+        try:
             return dispatcher.handle(asking, (self, *args), kwargs)
-        return method(self, *args, **kwargs)
+        except DeclinedError:
+            if not declines:
+                raise
+            return NotImplemented  # it is the other operand's turn
 
     asking.__name__ = RENAMED.get(name, name)
     asking.__qualname__ = f"Tensor.{asking.__name__}"
