@@ -15,11 +15,12 @@ What a failure leaves behind is what there would be had the error been raised at
 from __future__ import annotations
 
 import atexit
+import collections
 import functools
 import operator
 import threading
 import weakref
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -354,7 +355,7 @@ def _guarded_results(graph: Graph, olds: tuple[int | None, ...], fine: Any, oper
     """
     values = dict(zip(graph.inputs, operands))
     early = {} if None in olds else {slot: operands[i] for slot, i in zip(graph.outputs, olds) if i is not None}
-    times = Counter(graph.outputs)
+    times = collections.Counter(graph.outputs)
     early = {slot: old for slot, old in early.items() if times[slot] == 1}
     for node in graph.nodes:
         outs = bind(node.primitive, *[values[s] for s in node.inputs], **node.params)

@@ -120,30 +120,9 @@ class Recording:
     """
 
     __slots__ = (
-        "signature",
-        "inputs",
-        "input_slots",
-        "floats",
-        "ints",
-        "values",
-        "device",
-        "sources",
-        "code",
-        "checks",
-        "states",
-        "doubtful",
-        "makers",
-        "walked",
-        "lock",
-        "busy",
-        "running",
-        "limit",
-        "done",
-        "frozen",
-        "held",
-        "enough",
-        "heavy",
-    )
+        "signature inputs input_slots floats ints values device sources code checks states doubtful "
+        "makers walked lock busy running limit done frozen held enough heavy"
+    ).split()
 
     def __init__(self, limit: int, device: Device | None = None) -> None:
         self.signature: list[Any] = []  # units and integers

@@ -224,7 +224,8 @@ def strided(array: np.ndarray, shape: Ints, strides: Ints) -> np.ndarray:
     99,001 windows of 1,000 of 100,000 numbers: 1 us, and 400 MB less than by taking them."""
     if array.dtype.isbuiltin == 1 and array.flags.c_contiguous:  # what can be a buffer: 0.5 us for 6
         return np.ndarray(shape, array.dtype, array.data, 0, strides)
-    return np.lib.stride_tricks.as_strided(array, shape, strides)
+    bits = array.view(np.dtype((np.void, array.dtype.itemsize)))  # NumPy knows no such arrays of other dtypes
+    return np.lib.stride_tricks.as_strided(bits, shape, strides).view(array.dtype)
 
 
 @functools.cache

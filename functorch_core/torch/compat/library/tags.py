@@ -9,6 +9,11 @@ _NAMES = """core cudagraph_unsafe data_dependent_output dynamic_output_shape fle
     nondeterministic_bitwise nondeterministic_seeded out out_variant pointwise pt2_compliant_tag reduction view_copy"""
 
 Tag = enum.Enum("Tag", _NAMES.split(), module="torch", start=0)
+Tag.__doc__ = """What can be said of an operator where it is defined.
+
+>>> torch.Tag.pointwise
+<Tag.pointwise: 16>
+"""
 
 
 def as_list(tags: Tag | list | tuple | None) -> list[Tag]:
