@@ -249,8 +249,7 @@ def _rnn(
     autocast,
 ):
     """All layers of a padded batch."""
-    for x in (*params, *(() if autocast else states)):
-        require_same_dtype(input, x, MAT1_AND_MAT2, name_of)
+    _require_dtype(input, states, params, autocast)
     x = permuted(input, (1, 0, 2)) if batch_first else input
     if not aval_of(x).shape[0]:
         raise RuntimeError(NO_STEPS)
@@ -275,8 +274,7 @@ def _packed_rnn(
 ):
     """All layers of packed sequences: data (N, I); places (T, B) of a step in data, -1 where there
     is none; rows (N) of a datum in the padded (T * B)."""
-    for x in (*params, *(() if autocast else states)):
-        require_same_dtype(data, x, MAT1_AND_MAT2, name_of)
+    _require_dtype(data, states, params, autocast)
     length, batch = aval_of(places).shape
     layers = _by_layer(params, has_biases, aval_of(states[0]).shape[0])
     active = p.ge(places, full_like(places, 0))
@@ -291,6 +289,12 @@ def _packed_rnn(
     )
     out = p.reshape(out, shape=(length * batch, aval_of(out).shape[-1]))
     return (p.take(out, rows, axis=0), *last)
+
+
+def _require_dtype(x, states: Sequence, params: Sequence, autocast: bool):
+    """RuntimeError for weights of another dtype than the input, and for states, which autocast may leave wider."""
+    for y in (*params, *(() if autocast else states)):
+        require_same_dtype(x, y, MAT1_AND_MAT2, name_of)
 
 
 def _by_layer(params: Sequence, has_biases: bool, n: int) -> list[Weights]:
