@@ -85,9 +85,13 @@ class Builder(Noting):
     # -- the trace as a context: `with builder:` makes it the innermost one
 
     def __enter__(self) -> Self:
-        self.parent, state.builder, self.open = state.builder, self, True
         self.entered, self.around = sys._getframe(1), None
-        open_traces.add(self)
+        try:
+            open_traces.add(self)
+        except BaseException:  # Ctrl-C
+            open_traces.discard(self)
+            raise
+        self.parent, state.builder, self.open = state.builder, self, True
         return self
 
     def __exit__(self, *exc: Any) -> None:

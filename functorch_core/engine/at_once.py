@@ -20,7 +20,7 @@ from ..core.trace import Traced
 from ..core.types import Function
 from .modes import settings
 from .op_by_op import calls_back, freeze
-from .recorder import flush, hooks, set_at_once, set_recording
+from .recorder import flush, hooks, in_use, set_at_once, set_recording
 from .units import Unit
 from .value import Live, Value, concrete, is_absent
 
@@ -40,8 +40,9 @@ def at_once(why: str) -> Iterator[None]:
     tensor([2., 2.])
     """
     flush(f"before {why}")
-    before = set_at_once(compute if _by_numpy() else None)
+    _, before = in_use()
     try:
+        set_at_once(compute if _by_numpy() else None)
         yield
         flush(f"after {why}")
     finally:
@@ -59,9 +60,10 @@ def aside() -> Iterator[None]:
     >>> y
     Array([2., 2.], dtype=float32)
     """
-    recording = set_recording(None)
-    before = set_at_once(compute if _by_numpy() else None)
+    recording, before = in_use()
     try:
+        set_recording(None)
+        set_at_once(compute if _by_numpy() else None)
         yield
         flush("beside a recording")
     finally:

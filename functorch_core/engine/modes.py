@@ -86,8 +86,8 @@ def forced_tier(tier: str) -> Iterator[None]:
 
     flush("the tier changes")
     saved = settings.tier
-    set_tier(tier)
     try:
+        set_tier(tier)
         yield
         flush("the tier changes")
     finally:

@@ -64,8 +64,8 @@ def _watching(kind: str, on: bool) -> Iterator[None]:
     flush("NaN checks change")
     saved = settings.watched, settings.tier
     watched = saved[0] | {kind} if on else saved[0] - {kind}
-    _switch(watched, "immediate" if on else saved[1])
     try:
+        _switch(watched, "immediate" if on else saved[1])
         yield
         flush("NaN checks change")
     finally:

@@ -236,7 +236,7 @@ class Recording:
                 elif (self.frozen or self).running is not None:  # by what this has interrupted
                     hooks.finish(self.frozen or self)
             except BaseException as error:
-                if is_interrupt(error):  # what is not computed yet can be when it is read
+                if self.done and is_interrupt(error):  # what is not computed yet can be when it is read
                     self.done = not (self.frozen or self).signature
                 raise
 
@@ -343,12 +343,16 @@ def begun(unit: Unit, operands: Sequence[ArrayLike]) -> tuple[Recording | None, 
     return start(), None
 
 
-def set_at_once(compute: Function | None) -> Function | None:
+def set_at_once(compute: Function | None) -> None:
     """What this thread calls, instead of recording, while nothing is recorded: compute(unit,
-    operands), which gives the result, or None for what is to be recorded. Returns the one before."""
+    operands), which gives the result, or None for what is to be recorded."""
     _drop_empty()
-    before, _state.at_once = _state.at_once, compute
-    return before
+    _state.at_once = compute
+
+
+def in_use() -> tuple[Recording | None, Function | None]:
+    """What this thread records into, and what it calls instead: see `set_recording` and `set_at_once`."""
+    return _state.recording, _state.at_once
 
 
 def _drop_empty() -> None:
@@ -360,10 +364,9 @@ def _drop_empty() -> None:
 tier_changes.append(_drop_empty)
 
 
-def set_recording(recording: Recording | None) -> Recording | None:
-    """What this thread records into; a new one, when it is needed, for None. Returns the one before."""
-    before, _state.recording = _state.recording, recording
-    return before
+def set_recording(recording: Recording | None) -> None:
+    """What this thread records into; a new one, when it is needed, for None."""
+    _state.recording = recording
 
 
 def computes_at_once() -> bool:

@@ -182,7 +182,11 @@ class autocast:
 
     def __enter__(self):
         self.saved = state.enabled.get(self.device, False), dtype_of(self.device), state.cache
-        set_autocast_enabled(self.device, self._enabled)
+        try:
+            set_autocast_enabled(self.device, self._enabled)
+        except BaseException:  # Ctrl-C
+            set_autocast_enabled(self.device, self.saved[0])
+            raise
         state.dtypes[self.device], state.cache = self.fast_dtype, self._cache_enabled
         return self
 
@@ -214,10 +218,10 @@ def set_autocast_enabled(device_type, enabled: bool | None = None):
     True
     >>> torch.set_autocast_enabled("cpu", False)
     """
-    kind, on = ("cuda", device_type) if enabled is None else (check_kind(device_type), enabled)
-    before, state.enabled[kind] = state.enabled.get(kind, False), bool(on)
+    kind, on = ("cuda", bool(device_type)) if enabled is None else (check_kind(device_type), bool(enabled))
     with _lock:
-        _active[0] += bool(on) - before
+        before, state.enabled[kind] = state.enabled.get(kind, False), on
+        _active[0] += on - before
         # Without a caster, operators of two tensors take a short path.
         active.autocast = caster if _active[0] else None
 

@@ -87,13 +87,16 @@ class enter:
         self.args, self.guards = (kind, size, randomness), guards
 
     def __enter__(self) -> Frame:
-        self.frame = Frame(*self.args)
-        with _lock:
-            _entered.add(self.frame.depth)
-            active.levels = sys.modules[__package__]
-        if self.guards:
-            self.frame.first_node = _begin(self.frame.depth)
-        self.saved = stack.frames
+        self.saved, self.frame = stack.frames, Frame(*self.args)
+        try:
+            with _lock:
+                _entered.add(self.frame.depth)
+                active.levels = sys.modules[__package__]
+            if self.guards:
+                self.frame.first_node = _begin(self.frame.depth)
+        except BaseException:  # Ctrl-C
+            self._leave()
+            raise
         stack.frames = (*self.saved, self.frame)
         state.transforms += 1
         return self.frame
@@ -101,10 +104,15 @@ class enter:
     def __exit__(self, *exc):
         stack.frames = self.saved
         state.transforms -= 1
-        if self.guards:
-            _end(self.frame.depth)
-        _entered.discard(self.frame.depth)
-        _look_for_levels()
+        self._leave()
+
+    def _leave(self):
+        try:
+            if self.guards:
+                _end(self.frame.depth)
+        finally:
+            _entered.discard(self.frame.depth)
+            _look_for_levels()
 
 
 # The depths of the levels that are entered, in all threads, and the ids of what tensors stand for: as long as there
@@ -134,7 +142,8 @@ def _begin(depth: int) -> int:
 
 
 def _end(depth: int):
-    _guarding.remove(depth)
+    if depth in _guarding:
+        _guarding.remove(depth)
     if not _guarding:
         active.births = 0
 

@@ -64,11 +64,10 @@ class _Surroundings:
     __slots__ = ("level", "taping", "arguments")
 
     def __enter__(self):
-        self.level = enter("grad", guards=True)
-        trace_state.builder.depth = self.level.__enter__().depth
-        self.taping, state.enabled = state.enabled, False
-        self.arguments = _arguments.given, _arguments.taken
-        _arguments.given, _arguments.taken = [], set()
+        self.level, taken = enter("grad", guards=True), set()
+        self.taping, self.arguments = state.enabled, (_arguments.given, _arguments.taken)
+        trace_state.builder.depth = self.level.__enter__().depth  # an interrupt comes before it, or in the context
+        state.enabled, _arguments.given, _arguments.taken = False, [], taken
 
     def __exit__(self, kind, *exc):
         given, taken = _arguments.given, _arguments.taken

@@ -52,9 +52,9 @@ class Pass:
 
     def run(self, roots: Sequence[tuple], grads: Sequence):
         """Propagate grads from the root edges."""
-        before, _running.current = _running.current, self
-        hooks, growing = state.saved_hooks, let_grow()
+        before, hooks, growing = _running.current, state.saved_hooks, None
         try:
+            _running.current, growing = self, let_grow()
             self._run(roots, grads)
             for callback in self.callbacks:  # they may add further ones
                 callback()

@@ -182,8 +182,9 @@ class Sketch:
 
     def followed(self, function: Callable, *args):
         """Write down which operators a function calls on Parts."""
-        outer, active.observer = active.observer, _Follower(self)
+        outer = active.observer
         try:
+            active.observer = _Follower(self)
             function(*args)
         finally:
             active.observer = outer
