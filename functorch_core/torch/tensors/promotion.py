@@ -131,9 +131,31 @@ def check_held(dtype: np.dtype, number):
         raise RuntimeError(overflow_of(dtype))
 
 
+def _saturated(x):
+    """Float32 as float8_e4m3fn, which has no infinity: what is too large is the largest."""
+    limit = p.full(x.aval.shape, float(dt.finfo(dt.float8_e4m3fn).max), dt.float32)
+    x = p.select(p.gt(x, limit), limit, x)
+    return p.convert(p.select(p.lt(x, p.neg(limit)), p.neg(limit), x), dtype=dt.float8_e4m3fn)
+
+
+def _nearest_power(x):
+    """The size of float32 as float8_e8m0fnu, an exponent and nothing else, in integers: it has numbers that XLA takes
+    for 0, and no 0."""
+    bits = p.and_(p.bitcast(x, dtype=dt.uint32), 0x7FFFFFFF)
+    below, half = [p.full(bits.aval.shape, n, dt.uint32) for n in ((1 << 22) - 1, 1 << 22)]
+    half = p.select(p.lt(bits, 1 << 23), below, half)
+    exponent = p.min(p.shift_right_logical(p.add(bits, half), 23), 255)
+    return p.bitcast(p.convert(exponent, dtype=dt.uint8), dtype=dt.float8_e8m0fnu)
+
+
+FITTED = {dt.float8_e4m3fn: _saturated, dt.float8_e8m0fnu: _nearest_power}  # others as primitives convert
+
+
 def converted(x, dtype: np.dtype):
     """A value in this dtype; numbers that integers do not hold become what PyTorch makes of them."""
     found = aval_of(x).dtype
+    if dtype in FITTED and found != dtype:
+        return FITTED[dtype](p.convert(x, dtype=dt.float32))
     if not (dtype in dt.INTEGER and found in dt.INEXACT):
         return p.convert(x, dtype=dtype)
     if found in dt.COMPLEX:
@@ -145,6 +167,8 @@ def cast(x, dtype: np.dtype):
     """An operand as a value of this dtype; integers that do not fit wrap, as in PyTorch."""
     if dtype in dt.INTEGER and isinstance(x, HasAval) and x.aval.dtype in dt.INEXACT:
         return converted(x, dtype)
+    if dtype in FITTED:
+        return converted(strict.cast(x, dt.float32), dtype) if aval_of(x).dtype != dtype else x
     if isinstance(x, int) and dtype in dt.INTEGER and -(2**63) <= x < 2**63:
         return p.constant(np.asarray(x, np.int64).astype(dtype))
     return strict.cast(x, dtype)

@@ -521,7 +521,8 @@ class finfo:
             )
         info = ml_dtypes.finfo(dt.real_of(d.numpy))
         self.dtype, self.bits = d.to_real().name, info.bits
-        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.eps = 0.125 if d.numpy == dt.float8_e5m2fnuz else float(info.eps)  # PyTorch's: 1.25 is the next after 1
+        self.max, self.min = float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
         self.resolution = 10.0 ** -int(-math.log10(self.eps))
 

@@ -472,7 +472,7 @@ def _fill(old: MaybeTensor, value: Operand, shape, dtype):
 
 @torch_op
 def _zero(old: MaybeTensor, shape, dtype):
-    return _over(old, p.full(shape, 0, dtype))
+    return _over(old, p.broadcast_in_dim(cast(0, dtype), shape=shape, dims=()))
 
 
 # Numbers that these dtypes hold (rounded) without being looked at.

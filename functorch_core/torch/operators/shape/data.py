@@ -29,7 +29,7 @@ from ...tape.meta import NO_COPY, is_meta, meta_tensor
 from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor, new_tensor
-from ...tensors.promotion import check_held, converted, promote_dtypes
+from ...tensors.promotion import FITTED, check_held, converted, promote_dtypes
 from ...tensors.types import scalar_name
 from ...views.bits import bits_of
 from ...views.memory_order import with_strides
@@ -307,7 +307,7 @@ def cast_array(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """A host array converted as a tensor would be; always fresh."""
     if data.dtype == dtype:
         return np.array(data, order="C")
-    if dtype in dt.INTEGER and data.dtype in dt.INEXACT and not _all_fit(data, dtype):
+    if dtype in FITTED or dtype in dt.INTEGER and data.dtype in dt.INEXACT and not _all_fit(data, dtype):
         made = trace_closed(lambda x: [converted(x, dtype)], [aval(data.shape, data.dtype)], "converted")
         return np.array(quiet.call(evaluate, made, [data])[0], order="C")
     return np.array(quiet.call(convert_p.reference, data, dtype=dtype), dtype, order="C")

@@ -123,7 +123,7 @@ def fill_value(fill, dtype: np.dtype):
 @torch_op
 def _constant(shape, fill, dtype):
     """One repeated number, zero or one."""
-    return p.full(shape, fill, dtype)
+    return p.broadcast_in_dim(cast(fill, dtype), shape=shape, dims=())
 
 
 @torch_op
