@@ -74,6 +74,53 @@ def test_clipped_sigmoid(t):
         assert y.tolist() == [0.5, 1 - t.finfo(dtype).eps, t.finfo(dtype).tiny]
 
 
+# ---- methods -------------------------------------------------------------------------------------
+
+METHODS = """
+x.broadcast_to(2, 3)
+x.broadcast_to(3)
+x.broadcast_to((2, 3))
+x.broadcast_to([2, 3])
+x.broadcast_to(size=(2, 3))
+x.broadcast_to(2, 4)
+x.broadcast_to()
+x.resize(3, 1)
+x.resize(3)
+x.resize((3, 1))
+x.resize(4, 1)
+x.resize(-1, 1)
+x.resize_as(t.ones(3, 1))
+x.resize_as(t.ones(2))
+t.ones(2, 3).T.resize(2, 3)
+"""
+
+
+@pytest.mark.parametrize("program", METHODS.split("\n")[1:-1])
+def test_methods(program):
+    said = []
+    for t in (torch, reference):
+        x = t.arange(3.0, requires_grad=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                y = eval(program, {"t": t, "x": x})
+                if y.requires_grad:
+                    y.sum().backward()
+                found = y.tolist(), x.grad is not None and x.grad.tolist(), y.grad_fn and y.grad_fn.name()
+            except Exception as error:
+                found = type(error), str(error)
+        said.append((found, [str(w.message) for w in caught]))
+    assert said[0] == said[1]
+
+
+@BOTH
+def test_resized_tensors_are_views(t):
+    x = t.ones(4)
+    with pytest.warns(UserWarning, match="non-inplace resize is deprecated"):
+        x.resize(2, 2)[0, 0] = 5
+    assert x.tolist() == [5, 1, 1, 1]
+
+
 # ---- types of TorchScript ------------------------------------------------------------------------
 
 SINGLE = """Any Bool Complex DeviceObj Float Int None Number PyObject StreamObj String SymBool SymInt Tensor""".split()

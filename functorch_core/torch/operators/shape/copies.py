@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 import weakref
 
 import numpy as np
@@ -831,6 +833,45 @@ def resize_as_(self, the_template, *, memory_format=None):
         by_rank = {4: _types.channels_last, 5: _types.channels_last_3d}
         memory_format = by_rank[len(shape)] if is_channels_last(shape, strides) else None
     return resize_(self, tuple(the_template.shape), memory_format=memory_format)
+
+
+OTHER_NUMEL = (
+    "requested resize to {sizes} ({numel} elements in total), but the given tensor has a size of {shape} "
+    "({own} elements). autograd's resize can only change the shape of a given tensor, while preserving the number "
+    "of elements. "
+)
+
+
+@composite(function=False, node="ResizeBackward")
+def resize(self, *sizes):
+    """Deprecated: another shape of as many elements, without -1.
+
+    >>> torch.arange(3).reshape(3, 1)  # in its place
+    tensor([[0],
+            [1],
+            [2]])
+    """
+    warn("non-inplace resize is deprecated")
+    return _of_as_many(self, sizes)
+
+
+@composite(function=False, node="ResizeBackward")
+def resize_as(self, tensor):
+    """Deprecated: the shape of a tensor of as many elements.
+
+    >>> torch.arange(3).reshape(torch.ones(1, 3).shape)  # in its place
+    tensor([[0, 1, 2]])
+    """
+    warn("non-inplace resize_as is deprecated")
+    return _of_as_many(self, tuple(tensor.shape))
+
+
+def _of_as_many(tensor: Tensor, sizes: tuple) -> Tensor:
+    numel = functools.reduce(operator.mul, sizes, 1)  # a tuple in place of its numbers is a wrong number, as in PyTorch
+    if numel != tensor.numel():
+        wanted, shape = ("x".join(map(str, x)) for x in (sizes, tensor.shape))
+        raise RuntimeError(OTHER_NUMEL.format(sizes=wanted, numel=numel, shape=shape, own=tensor.numel()))
+    return tensor.reshape(sizes)
 
 
 @composite(function=False)

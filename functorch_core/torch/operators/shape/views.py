@@ -499,14 +499,14 @@ def expand_as(self, other):
 
 
 @view_op
-def broadcast_to(input, size):
+def broadcast_to(input, *size, **kwargs):
     """Expanded to a shape.
 
     >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
     tensor([[1, 2],
             [1, 2]])
     """
-    return expanded(input, ints_of("broadcast_to", (size,), "size"))
+    return expanded(input, ints_of("broadcast_to", size, "size", kwargs.get("size")))
 
 
 @composite(function=False, node="UnfoldBackward0")
