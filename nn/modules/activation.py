@@ -105,6 +105,8 @@ class ReLU(_Activation):
     tensor([0., 2.])
     """
 
+    inplace: bool
+
     def __init__(self, inplace: bool = False):
         super().__init__(inplace=inplace)
 
@@ -118,6 +120,8 @@ class SELU(_Activation):
     >>> torch.nn.SELU()(torch.tensor([-1., 2.]))
     tensor([-1.1113,  2.1014])
     """
+
+    inplace: bool
 
     def __init__(self, inplace: bool = False):
         super().__init__(inplace=inplace)
@@ -133,6 +137,8 @@ class SiLU(_Activation):
     tensor([0.0000, 0.7311])
     """
 
+    inplace: bool
+
     def __init__(self, inplace: bool = False):
         super().__init__(inplace=inplace)
 
@@ -146,6 +152,8 @@ class Mish(_Activation):
     >>> torch.nn.Mish()(torch.tensor([-1., 2.]))
     tensor([-0.3034,  1.9440])
     """
+
+    inplace: bool
 
     def __init__(self, inplace: bool = False):
         super().__init__(inplace=inplace)
@@ -161,6 +169,8 @@ class Hardsigmoid(Described):
     tensor([0.3333, 0.8333])
     """
 
+    inplace: bool
+
     def __init__(self, inplace: bool = False):
         super().__init__(inplace=inplace)
 
@@ -175,6 +185,8 @@ class Hardswish(Described):
     tensor([-0.3333,  1.6667])
     """
 
+    inplace: bool
+
     def __init__(self, inplace: bool = False):
         super().__init__(inplace=inplace)
 
@@ -188,6 +200,9 @@ class ELU(_Activation):
     >>> nn.ELU()(torch.tensor([-1., 1.]))
     tensor([-0.6321,  1.0000])
     """
+
+    alpha: float
+    inplace: bool
 
     _shown = "alpha={alpha}"
 
@@ -205,6 +220,9 @@ class CELU(_Activation):
     tensor([-0.6321,  2.0000])
     """
 
+    alpha: float
+    inplace: bool
+
     _shown = "alpha={alpha}"
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False):
@@ -220,6 +238,9 @@ class LeakyReLU(_Activation):
     >>> nn.LeakyReLU(0.1)(torch.tensor([-1., 1.]))
     tensor([-0.1000,  1.0000])
     """
+
+    inplace: bool
+    negative_slope: float
 
     _shown = "negative_slope={negative_slope}"
 
@@ -237,6 +258,10 @@ class RReLU(_Activation):
     tensor([-0.2292,  2.0000])
     """
 
+    lower: float
+    upper: float
+    inplace: bool
+
     _shown = "lower={lower}, upper={upper}"
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False):
@@ -253,6 +278,10 @@ class Threshold(_Activation):
     tensor([9., 2.])
     """
 
+    threshold: float
+    value: float
+    inplace: bool
+
     _shown = "threshold={threshold}, value={value}"
 
     def __init__(self, threshold: float, value: float, inplace: bool = False):
@@ -268,6 +297,10 @@ class Hardtanh(_Activation):
     >>> torch.nn.Hardtanh()(torch.tensor([-2., 0.5]))
     tensor([-1.0000,  0.5000])
     """
+
+    min_val: float
+    max_val: float
+    inplace: bool
 
     _shown = "min_val={min_val}, max_val={max_val}"
 
@@ -315,6 +348,8 @@ class GELU(Described):
     tensor([0.0000, 0.8413])
     """
 
+    approximate: str
+
     _shown = "approximate={approximate!r}"
 
     def __init__(self, approximate: str = "none"):
@@ -333,6 +368,8 @@ class GLU(Described):
     tensor([[0.5000, 1.0000]])
     """
 
+    dim: int
+
     _shown = "dim={dim}"
 
     def __init__(self, dim: int = -1):
@@ -348,6 +385,8 @@ class Hardshrink(Described):
     >>> torch.nn.Hardshrink()(torch.tensor([-0.2, 2.]))
     tensor([0., 2.])
     """
+
+    lambd: float
 
     _shown = "{lambd}"
 
@@ -365,6 +404,8 @@ class Softshrink(Described):
     tensor([-0.0000, 1.5000])
     """
 
+    lambd: float
+
     _shown = "{lambd}"
 
     def __init__(self, lambd: float = 0.5):
@@ -380,6 +421,9 @@ class Softplus(Described):
     >>> nn.Softplus()(torch.tensor([0.]))
     tensor([0.6931])
     """
+
+    beta: float
+    threshold: float
 
     _shown = "beta={beta}, threshold={threshold}"
 
@@ -398,6 +442,8 @@ class PReLU(Module):
     >>> torch.nn.PReLU(init=0.5)(torch.tensor([-1., 2.])).tolist()
     [-0.5, 2.0]
     """
+
+    num_parameters: int
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None):
         super().__init__()
@@ -435,6 +481,8 @@ class Softmax(_Along):
     tensor([0.5000, 0.5000])
     """
 
+    dim: int | None
+
     def forward(self, input):
         return F.softmax(input, self.dim)
 
@@ -445,6 +493,8 @@ class Softmin(_Along):
     >>> torch.nn.Softmin(dim=0)(torch.tensor([1., 1.]))
     tensor([0.5000, 0.5000])
     """
+
+    dim: int | None
 
     def forward(self, input):
         return F.softmin(input, self.dim)
@@ -458,6 +508,8 @@ class LogSoftmax(_Along):
     >>> nn.LogSoftmax(0)(torch.zeros(2))
     tensor([-0.6931, -0.6931])
     """
+
+    dim: int | None
 
     def forward(self, input):
         return F.log_softmax(input, self.dim)

@@ -33,6 +33,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     torch.Size([2, 10])
     """
 
+    in_features: int
+    n_classes: int
+    div_value: float
+    head_bias: bool
+
     def __init__(
         self,
         in_features: int,

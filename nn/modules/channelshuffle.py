@@ -15,6 +15,8 @@ class ChannelShuffle(Described):
     tensor([0., 2., 1., 3.])
     """
 
+    groups: int
+
     _shown = "groups={groups}"
 
     def __init__(self, groups: int):

@@ -15,6 +15,10 @@ class PairwiseDistance(Described):
     tensor([5.0000])
     """
 
+    norm: float
+    eps: float
+    keepdim: bool
+
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
         super().__init__(norm=p, eps=eps, keepdim=keepdim)
 
@@ -30,6 +34,9 @@ class CosineSimilarity(Described):
     >>> nn.CosineSimilarity(dim=0)(torch.tensor([1., 0.]), torch.tensor([1., 1.]))
     tensor(0.7071)
     """
+
+    dim: int
+    eps: float
 
     def __init__(self, dim: int = 1, eps: float = 1e-8):
         super().__init__(dim=dim, eps=eps)

@@ -14,6 +14,9 @@ class Flatten(Described):
     torch.Size([32, 25])
     """
 
+    start_dim: int
+    end_dim: int
+
     _shown = "start_dim={start_dim}, end_dim={end_dim}"
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
@@ -31,6 +34,8 @@ class Unflatten(Described):
     >>> nn.Unflatten(1, (2, 3))(torch.ones(4, 6)).shape
     torch.Size([4, 2, 3])
     """
+
+    dim: int
 
     _shown = "dim={dim}, unflattened_size={unflattened_size}"
 

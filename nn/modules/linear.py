@@ -42,6 +42,9 @@ class Linear(Module):
     torch.Size([128, 30])
     """
 
+    in_features: int
+    out_features: int
+
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
@@ -85,6 +88,10 @@ class Bilinear(Module):
     >>> nn.Bilinear(2, 3, 4)(torch.ones(5, 2), torch.ones(5, 3)).shape
     torch.Size([5, 4])
     """
+
+    in1_features: int
+    in2_features: int
+    out_features: int
 
     def __init__(
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device=None, dtype=None

@@ -129,6 +129,8 @@ class HingeEmbeddingLoss(_Loss):
     tensor(0.4000)
     """
 
+    margin: float
+
     def __init__(self, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
@@ -148,6 +150,8 @@ class NLLLoss(_WeightedLoss):
     >>> nn.NLLLoss()(torch.tensor([[-1., -2.]]), torch.tensor([1]))
     tensor(2.)
     """
+
+    ignore_index: int
 
     def __init__(self, weight=None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean"):
         super().__init__(weight, size_average, reduce, reduction, ignore_index=ignore_index)
@@ -184,6 +188,9 @@ class CrossEntropyLoss(_WeightedLoss):
     tensor(0.6931)
     """
 
+    ignore_index: int
+    label_smoothing: float
+
     def __init__(
         self,
         weight=None,
@@ -213,6 +220,11 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     >>> loss = nn.LinearCrossEntropyLoss(2, 3) if hasattr(nn, "LinearCrossEntropyLoss") else None
     """
+
+    num_classes: int
+    reduction: str
+    ignore_index: int | None
+    label_smoothing: float
 
     def __init__(
         self,
@@ -334,6 +346,10 @@ class PoissonNLLLoss(_Loss):
     tensor(1.)
     """
 
+    log_input: bool
+    full: bool
+    eps: float
+
     def __init__(
         self,
         log_input: bool = True,
@@ -361,6 +377,9 @@ class GaussianNLLLoss(_Loss):
     tensor(0.5000)
     """
 
+    full: bool
+    eps: float
+
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
         super().__init__(None, None, reduction, full=full, eps=eps)
 
@@ -380,6 +399,9 @@ class CTCLoss(_Loss):
     ...     [2]))
     tensor(0.8432)
     """
+
+    blank: int
+    zero_infinity: bool
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
         super().__init__(reduction=reduction, blank=blank, zero_infinity=zero_infinity)
@@ -436,6 +458,9 @@ class MultiMarginLoss(_WeightedLoss):
     tensor(0.1000)
     """
 
+    margin: float
+    p: int
+
     def __init__(
         self, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None, reduction: str = "mean"
     ):
@@ -464,6 +489,8 @@ class CosineEmbeddingLoss(_Loss):
     tensor(1.)
     """
 
+    margin: float
+
     def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
@@ -479,6 +506,8 @@ class MarginRankingLoss(_Loss):
     >>> torch.nn.MarginRankingLoss()(torch.tensor([1.]), torch.tensor([2.]), torch.tensor([1]))
     tensor(1.)
     """
+
+    margin: float
 
     def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
@@ -500,6 +529,11 @@ class TripletMarginLoss(_Loss):
     >>> nn.TripletMarginLoss()(torch.zeros(1, 2), torch.zeros(1, 2), torch.ones(1, 2))
     tensor(0.)
     """
+
+    margin: float
+    p: float
+    eps: float
+    swap: bool
 
     def __init__(
         self,
@@ -533,6 +567,9 @@ class TripletMarginWithDistanceLoss(_Loss):
     >>> torch.nn.TripletMarginWithDistanceLoss()(torch.zeros(1, 2), torch.zeros(1, 2), torch.tensor([[3., 4.]]))
     tensor(0.)
     """
+
+    margin: float
+    swap: bool
 
     def __init__(self, *, distance_function=None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"):
         super().__init__(reduction=reduction, margin=margin, swap=swap)

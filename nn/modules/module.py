@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from typing import get_type_hints
 
 from ... import torch
 from ...core.warn import warn
@@ -129,6 +130,7 @@ class Module:
     training: bool
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
+    _is_full_backward_hook: bool | None
     _modules: dict[str, Module | None]
     call_super_init: bool = False
     _compiled_call_impl: Callable | None = None
@@ -768,6 +770,10 @@ class Module:
             "_is_replica": True,
         }
         return replica
+
+
+# Types, not their names, which programs that ask for the hints of a module evaluate elsewhere.
+Module.__annotations__ = get_type_hints(Module, globals())
 
 
 def _attribute_of(module: Module, name: str):

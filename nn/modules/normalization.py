@@ -20,6 +20,11 @@ class LocalResponseNorm(Described):
     torch.Size([1, 4, 3])
     """
 
+    size: int
+    alpha: float
+    beta: float
+    k: float
+
     _shown = "{size}, alpha={alpha}, beta={beta}, k={k}"
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
@@ -38,6 +43,11 @@ class CrossMapLRN2d(LocalResponseNorm):
     >>> torch.nn.CrossMapLRN2d(2)(torch.zeros(1, 4, 3, 3)).shape
     torch.Size([1, 4, 3, 3])
     """
+
+    size: int
+    alpha: float
+    beta: float
+    k: float
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
         super().__init__(size, alpha, beta, k)
@@ -83,6 +93,9 @@ class LayerNorm(_Affine):
     torch.Size([20, 5, 10])
     """
 
+    eps: float
+    elementwise_affine: bool
+
     def __init__(
         self,
         normalized_shape,
@@ -116,6 +129,11 @@ class GroupNorm(_Affine):
     >>> nn.GroupNorm(2, 4)(torch.ones(1, 4, 3)).shape
     torch.Size([1, 4, 3])
     """
+
+    num_groups: int
+    num_channels: int
+    eps: float
+    affine: bool
 
     def __init__(
         self,
@@ -153,6 +171,9 @@ class RMSNorm(Module):
     >>> nn.RMSNorm(2)(torch.tensor([3., 4.])).data
     tensor([0.8485, 1.1314])
     """
+
+    eps: float | None
+    elementwise_affine: bool
 
     def __init__(
         self, normalized_shape, eps: float | None = None, elementwise_affine: bool = True, device=None, dtype=None

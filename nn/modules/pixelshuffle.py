@@ -15,6 +15,8 @@ class PixelShuffle(Described):
     torch.Size([1, 1, 6, 6])
     """
 
+    upscale_factor: int
+
     _shown = "upscale_factor={upscale_factor}"
 
     def __init__(self, upscale_factor: int):
@@ -32,6 +34,8 @@ class PixelUnshuffle(Described):
     >>> torch.nn.PixelUnshuffle(2)(torch.zeros(1, 1, 4, 4)).shape
     torch.Size([1, 4, 2, 2])
     """
+
+    downscale_factor: int
 
     _shown = "downscale_factor={downscale_factor}"
 

@@ -181,6 +181,8 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     torch.Size([1, 2, 2])
     """
 
+    return_indices: bool
+
     _n, _function = 2, "fractional_max_pool2d"
 
 
@@ -190,6 +192,8 @@ class FractionalMaxPool3d(_FractionalMaxPool):
     >>> torch.nn.FractionalMaxPool3d(2, output_size=2)(torch.zeros(1, 4, 4, 4)).shape
     torch.Size([1, 2, 2, 2])
     """
+
+    return_indices: bool
 
     _n, _function = 3, "fractional_max_pool3d"
 
@@ -244,6 +248,9 @@ class AvgPool1d(Described):
     tensor([[2., 6.]])
     """
 
+    ceil_mode: bool
+    count_include_pad: bool
+
     _shown = _AvgPoolNd._shown
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True):
@@ -270,6 +277,9 @@ class AvgPool2d(_AvgPoolNd):
     torch.Size([1, 2, 2])
     """
 
+    ceil_mode: bool
+    count_include_pad: bool
+
     _function = "avg_pool2d"
 
 
@@ -282,6 +292,9 @@ class AvgPool3d(_AvgPoolNd):
     >>> torch.nn.AvgPool3d(2)(torch.zeros(1, 4, 4, 4)).shape
     torch.Size([1, 2, 2, 2])
     """
+
+    ceil_mode: bool
+    count_include_pad: bool
 
     _function = "avg_pool3d"
 

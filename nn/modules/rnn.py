@@ -72,6 +72,16 @@ class RNNBase(Module):
     True
     """
 
+    mode: str
+    input_size: int
+    hidden_size: int
+    num_layers: int
+    bias: bool
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
+    proj_size: int
+
     def __init__(
         self,
         mode: str,
@@ -428,6 +438,10 @@ class RNNCellBase(Module):
     True
     """
 
+    input_size: int
+    hidden_size: int
+    bias: bool
+
     def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device=None, dtype=None):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
@@ -487,6 +501,8 @@ class RNNCell(RNNCellBase):
     >>> nn.RNNCell(3, 4)(torch.ones(2, 3)).shape
     torch.Size([2, 4])
     """
+
+    nonlinearity: str
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device=None, dtype=None

@@ -62,6 +62,15 @@ class Embedding(_Table):
     torch.Size([2, 4, 3])
     """
 
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None
+    max_norm: float | None
+    norm_type: float
+    scale_grad_by_freq: bool
+    freeze: bool
+    sparse: bool
+
     def __init__(
         self,
         num_embeddings: int,
@@ -132,6 +141,16 @@ class EmbeddingBag(_Table):
     >>> bag(torch.tensor([1, 2, 4]), torch.tensor([0, 2])).shape
     torch.Size([2, 2])
     """
+
+    num_embeddings: int
+    embedding_dim: int
+    max_norm: float | None
+    norm_type: float
+    scale_grad_by_freq: bool
+    mode: str
+    sparse: bool
+    include_last_offset: bool
+    padding_idx: int | None
 
     def __init__(
         self,

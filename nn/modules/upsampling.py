@@ -18,6 +18,11 @@ class Upsample(Module):
     tensor([[[1., 1., 2., 2.]]])
     """
 
+    name: str
+    mode: str
+    align_corners: bool | None
+    recompute_scale_factor: bool | None
+
     def __init__(
         self,
         size=None,

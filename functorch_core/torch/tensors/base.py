@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import FunctionType
+from typing import get_type_hints
 
 import numpy as np
 
@@ -150,6 +151,9 @@ class Tensor(_Instance):
             return self._own_version if level is None else level.version(self._own_version)
         return self._view.cell.version - self._view.cell.unseen + self._view.earlier
 
+
+# Types, not their names, which programs that ask for the hints of a subclass evaluate elsewhere.
+Tensor.__annotations__ = get_type_hints(Tensor, globals())
 
 _UsersDict = type(  # before other bases of a tensor class: its `__dict__` has the user's attributes alone
     "_UsersDict", (), {"__dict__": Tensor.__dict__["__dict__"], "__module__": __name__}
