@@ -218,6 +218,71 @@ def test_errors(expression):
     assert found[1][:50].lower() == expected[1][:50].lower()
 
 
+WRITES_OF_ITS_OWN = """
+y[y > 2] = y[:1]
+y[y > 2] = y[2]
+y[y > 2] = y[:2]
+y[y > 9] = y[:1]
+y[[0, 1]] = y[2]
+y[[0, 1]] = y[:1]
+y[[]] = y[0]
+y[[]] = y[:0]
+y[torch.tensor(0)] = y[2]
+y[True] = y[2:3]
+y[True] = y[2]
+y[torch.tensor(True)] = y[2]
+y[torch.tensor([1, 0, 0, 1], dtype=torch.uint8)] = y[2]
+y.index_put_((y > 2,), y[:1])
+y.index_put_((y > 2,), y[2].double())
+y.index_put_((y > 2,), y[:1], accumulate=True)
+y.index_put_((torch.tensor([0, 1]),), y[2])
+y.index_fill_(0, torch.tensor([1]), y[2])
+y.index_copy_(0, torch.tensor([1]), y[2])
+y.scatter_(0, torch.tensor(1), y[2])
+y.scatter_add_(0, torch.tensor(1), y[2])
+y.put_(torch.tensor(1), y[2])
+y.masked_fill_(y > 2, y[2])
+x[x > 13] = x.diagonal()[:1]
+x[x > 13] = x[0, 0]
+x[:2, y > 2] = x[0, :1]
+x[y > 2, :2] = x[0, :1]
+x[y > 2] = x[0]
+x[1, y > 2] = x[1, :1]
+x[1, [1, 2]] = x[1, 0]
+x[1, [1, 2]] = x[0, 0]
+x[y > 2, [0, 1]] = x[0, 0]
+m[m] = False
+m[m] = m[0, :1]
+m[m] = torch.tensor([False, False])
+m[m[0]] = True
+m[m[:, 0]] = True
+m[0, m[0]] = m[0, 0]
+m.masked_fill_(m, m[0, 0])
+m.masked_fill_(m[0], True)
+m.masked_fill_(m.t(), True)
+i[i] = 7
+i[i[:1]] = 7
+i.index_fill_(0, i[:1], 7)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("statement", WRITES_OF_ITS_OWN)
+@pytest.mark.filterwarnings("ignore")
+def test_what_lies_in_the_memory_that_is_written_to(statement):
+    """A number at a mask is read before the write, as masked_fill_ does; other operands are refused."""
+
+    def run(m):
+        names = {"torch": m, "y": m.arange(1.0, 5.0), "x": m.arange(1.0, 17.0).view(4, 4), "i": m.tensor([1, 0, 2])}
+        names["m"] = m.tensor([[True, False], [False, True]])
+        try:
+            exec(statement, names)
+        except RuntimeError as error:
+            return str(error)
+        return [names[name].tolist() for name in "yxmi"]
+
+    assert run(torch) == run(reference)
+
+
 def test_a_recorded_index_out_of_bounds_is_noticed_when_something_is_read():
     x = torch.arange(4.0)
     index = torch.tensor([1, 3]) + torch.tensor([0, 1])

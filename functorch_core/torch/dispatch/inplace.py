@@ -16,7 +16,7 @@ from ..tensors.explain import MISTAKES, explain
 from ..tensors.types import scalar_name
 from ..views.cells import assign, check_overlap, check_writable, is_apart, is_on_tape, layout_of, overwrite
 from ..views.memory_order import dense_strides, with_strides
-from ..views.overlap import PARTIAL, SHARED, is_expanded, may_overlap_itself, overlaps, places_of
+from ..views.overlap import PARTIAL, SHARED, is_expanded, may_overlap_itself, overlaps, places_of, refuse_shared
 from . import out_dtypes as _out_dtypes
 from .former import in_order_of_today
 from .paths import PLAIN, Runs
@@ -96,9 +96,7 @@ def inplace_again(runs: Runs, tensor: Tensor, args: tuple) -> bool:
 
 def _write_at_places(op, tensor: Tensor, args, kwargs) -> Tensor:
     """What an op writes to some elements of a tensor, written to their places in the tensor's memory."""
-    if found := overlaps(tensor, [x for x in (*args, *kwargs.values()) if not isinstance(x, Tensor) or x.ndim]):
-        if op.apart or PARTIAL in found:
-            raise RuntimeError(SHARED)
+    refuse_shared(tensor, *op.traits.out.beside(tensor, *args, **kwargs))
     at, values, accumulate = op.traits.out.places(from_array(places_of(tensor)), tensor, *args, **kwargs)
     if is_expanded(tensor):
         warn(EXPANDED.format(name=op.name, how="indices] = tensor" if op.name == "index_put" else "mask] = scalar"))
@@ -158,11 +156,13 @@ def check_memory(op, written: Tensor | Sequence, args: tuple, kwargs: dict, in_p
             check_memory(op, x, args, kwargs)
         return
     taken, rest = op.traits.out, (*args[1:], *kwargs.values())
+    if in_place and taken.beside is not None:
+        refuse_shared(written, *taken.beside(*args, **kwargs))
+        return
     if not taken.apart:
         found = overlaps(written, (*args[:1], *rest)) & {PARTIAL}
         refused = taken.whole and not in_place or taken.whole is None and found and op.is_pointwise(args, kwargs)
-    elif op.forms["inplace"]:  # numbers and the first operand are read before
-        rest = [x for x in rest if not isinstance(x, Tensor) or x.ndim]
+    elif op.forms["inplace"]:  # the first operand is read before
         found, refused = overlaps(written, rest) | (overlaps(written, args[:1]) & {PARTIAL}), True
     else:
         found, refused = overlaps(written, (*args[:1], *rest)), True

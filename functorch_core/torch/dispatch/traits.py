@@ -56,6 +56,9 @@ class Out:
     places: Callable | None = None
     recorded: bool = False  # gets the history of the result; others refuse operands that require grad
     apart: bool = False  # must share no memory with operands; where it may be written in place, but the first
+    # In place, where that is not all: f(*args) gives the operands it must share no memory with, and those that may be
+    # all of it; the others are numbers, which are read before.
+    beside: Callable | None = None
     whole: bool | None = None  # may be an operand, but no part of one; None: for elementwise ops
 
 

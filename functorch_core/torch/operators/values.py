@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...kernels.values import *  # noqa: F403
 from ...kernels.values import aval_of, dt, p
 from ..dispatch.refusals import NOT_IMPLEMENTED as NOT_IMPLEMENTED
@@ -54,7 +56,12 @@ _C_NAMES = {
 
 def c_name(x) -> str:
     """The C++ name of a value's dtype."""
-    return _C_NAMES.get(aval_of(x).dtype.name, aval_of(x).dtype.name)
+    return c_type(aval_of(x).dtype)
+
+
+def c_type(dtype: np.dtype) -> str:
+    """The C++ name of a dtype."""
+    return _C_NAMES.get(dtype.name, dtype.name)
 
 
 def require_same_dtype(x, y, message="expected m1 and m2 to have the same dtype, but got: {x} != {y}", named=c_name):

@@ -101,7 +101,7 @@ def refuse_partial(written: Tensor, source):
         raise RuntimeError(SHARED)
 
 
-def refuse_shared(written: Tensor, sources: Iterable):
-    """RuntimeError for sources of which an element lies in what is written to; numbers may."""
-    if overlaps(written, [x for x in sources if isinstance(x, Tensor) and x.ndim]):
+def refuse_shared(written: Tensor, apart: Iterable, whole: Iterable = ()):
+    """RuntimeError for operands of which an element lies in what is written to; those of `whole` may be all of it."""
+    if overlaps(written, apart) or PARTIAL in overlaps(written, whole):
         raise RuntimeError(SHARED)

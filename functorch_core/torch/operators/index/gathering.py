@@ -23,6 +23,7 @@ from ...views.cells import besides
 from ...views.memory_order import preserved
 from ..shape.copies import fill_number
 from ..shape.joining import common_shape
+from .fills import check_mask, fills_mask, one_of_dtype
 from .indexing import BYTES, nothing_of, put_at
 
 IN_SELF = _bounds.IN_SELF
@@ -484,7 +485,9 @@ def _filled_places(places, tensor, dim, index, value) -> tuple:
     return places.index_select(dim, index).reshape(-1) if places.ndim else places.reshape(1), value, False
 
 
-@composite(inplace=True, out=Out(apart=True, places=_filled_places))
+@composite(
+    inplace=True, out=Out(apart=True, places=_filled_places, beside=lambda input, dim, index, value: ([index], ()))
+)
 def index_fill(input, dim, index, value):
     """The input with a number at the places of an index vector.
 
@@ -538,7 +541,13 @@ def _put_places(places, tensor, indices, values, accumulate=False) -> tuple:
     return places.reshape(-1), values.expand(places.shape).reshape(-1), accumulate
 
 
-@composite(inplace=True, out=Out(apart=True, places=_put_places))
+def _beside_put(input, indices, values, accumulate=False) -> tuple:
+    """What index_put_ must share no memory with, and what may be all that it writes to."""
+    given = [x for x in indices if isinstance(x, Tensor)]
+    return ((), given) if fills_mask(given, values) and not accumulate else ([*given, values], ())
+
+
+@composite(inplace=True, out=Out(apart=True, places=_put_places, beside=_beside_put))
 def index_put(input, indices, values, accumulate=False):
     """The input with values written, or added, at index tensors of its first dimensions.
 
@@ -566,6 +575,9 @@ def index_put(input, indices, values, accumulate=False):
         raise TypeError(f"index_put(): argument 'values' (position 3) must be Tensor, not {type(values).__name__}")
     if not tensors:
         raise RuntimeError("index_put(): at least one of the indices must be a tensor")
+    if fills_mask([index for _, index in tensors], values) and not accumulate:
+        check_mask(tensors[0][1]._aval)
+        values = one_of_dtype(values, input._aval.dtype)
     return put_at(input, tensors, values, accumulate)
 
 

@@ -50,6 +50,7 @@ from ...views.refusals import LEAF_INPLACE, LEAF_VIEW_INPLACE
 from ...views.seen import MOST, filled, places, remember, see_again, units_of
 from ..shape.copies import fill_number, fitted_to
 from ..shape.data import array_of
+from .fills import MASKS, check_mask, fills_mask, number_at_mask, one_of_dtype
 from .known import at_sight, listed, remember_write, where_true, write_again
 
 WRONG_TYPE = (
@@ -75,7 +76,6 @@ NO_DIMS = (
 WRONG_DTYPE = "tensors used as indices must be long, int, byte or bool tensors"
 NOT_TOGETHER = "shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
 BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
-MASKS = (dt.bool_, dt.uint8)
 FIRST = (0,)  # dimension
 
 # ---- what an index says --------------------------------------------------------------------------
@@ -602,6 +602,8 @@ def _setitem(self, index, value):
     try:
         if index is False:
             return
+        if index is True:
+            index = None
         shape, tensors, whole = current_aval(self).shape, (), False
         lens = parsed = _lens_or_parts(shape, index)
         if lens.__class__ is not Lens:
@@ -703,16 +705,17 @@ def _set_at_tensors(tensor: Tensor, lens: Lens | None, tensors, value):
         _put_through(box, tensors, value)
         return
     check_writable(box, op="index_put")
-    if tensor._view is not None or value is tensor:
-        refuse_shared(box, (value, *[index for _, index in tensors]))
-    one_mask = len(tensors) == 1 and tensors[0][1]._aval.dtype in MASKS
-    if one_mask and not isinstance(value, Tensor):
-        new = _masked_number(box, tensors[0], value)
+    indices = [index for _, index in tensors]
+    fills = fills_mask(indices, value)
+    refuse_shared(box, *(((), indices) if fills else ([value, *indices], ())))
+    if fills and not isinstance(value, Tensor):
+        new = number_at_mask(box, tensors[0], value)
     else:
         if not isinstance(value, Tensor):
             value = _number_in.compute([value, (), box._aval.dtype])
-        elif one_mask and current_aval(value).size == 1:
-            value = _converted(value, box._aval.dtype)
+        elif fills:
+            check_mask(indices[0]._aval)
+            value = one_of_dtype(value, box._aval.dtype)
         new = put_at(box, tensors, value)
     assign(box, new)
 
@@ -725,26 +728,9 @@ def _put_through(box: Tensor, tensors, value):
         indices += [None] * (dim - taken) + [index]
     if not isinstance(value, Tensor):
         value = _number_in.compute([value, (), box._aval.dtype])
-    elif len(tensors) == 1 and tensors[0][1]._aval.dtype in MASKS and current_aval(value).size == 1:
-        value = _converted(value, box._aval.dtype)
+    elif fills_mask([index for _, index in tensors], value):
+        value = one_of_dtype(value, box._aval.dtype)
     box.index_put_(indices, value)
-
-
-def _converted(value: Tensor, dtype: np.dtype) -> Tensor:
-    """One element for what a mask shows, the only one that need not be of the dtype."""
-    if value.is_complex() and dtype not in dt.COMPLEX:
-        fill_number(value, dtype)  # raises unless it is real
-        value = value.real
-    return value.to(_types.of_numpy(dtype))
-
-
-def _masked_number(box: Tensor, where, number) -> Tensor:
-    """box[mask] = number, without asking where the mask is True."""
-    dim, mask = where
-    shape = (1,) * dim + tuple(mask.shape) + (1,) * (box.ndim - dim - mask.ndim)
-    if mask._aval.dtype != dt.bool_:
-        mask = mask.to(_types.bool_)
-    return box.masked_fill(mask.reshape(shape), number)
 
 
 @torch_op(node="index_put", devices="any")

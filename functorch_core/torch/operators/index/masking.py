@@ -27,6 +27,7 @@ from ...views.kinds import _diagonal_layout, part_of_dim
 from ...views.memory_order import with_strides
 from ..shape.joining import common_shape
 from ..shape.views import as_strided_lens
+from .fills import check_mask
 from .gathering import _finish, _take
 from .indexing import sliced
 
@@ -45,7 +46,7 @@ def _masked_places(places, tensor, mask, value) -> tuple:
     inplace=True,
     layout=None,
     node=if_tensor("value", "MaskedFillBackward1"),
-    out=Out(whole=False, places=_masked_places),
+    out=Out(whole=False, places=_masked_places, beside=lambda input, mask, value: ((), [mask])),
 )
 def masked_fill(input: Tensor, mask: Tensor, value: Element):
     """The input with a number where the mask is True.
@@ -53,10 +54,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Element):
     >>> torch.tensor([1, 2]).masked_fill(torch.tensor([True, False]), 0)
     tensor([0, 2])
     """
-    if mask.aval.dtype != dt.bool_:
-        raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {scalar_name(mask.aval.dtype).lower()}"
-        )
+    check_mask(mask.aval)
     ndim = getattr(getattr(value, "aval", None), "ndim", 0)
     if ndim:
         raise RuntimeError(
