@@ -325,8 +325,11 @@ class Attributes:
         if memory_format is not _types.contiguous_format:
             if self._level is not None:
                 refuse_batched(self, OTHER_FORMAT)
-        elif self._view is None and self._strides is None and self._level is None:
-            return True
+        elif self._level is None:
+            if self._view is not None:
+                return self._view.is_contiguous()
+            if self._strides is None:
+                return True
         shape, strides, _ = layout_of(self)
         wanted = contiguous_strides(shape)
         if memory_format in (_types.channels_last, _types.channels_last_3d):

@@ -115,6 +115,8 @@ class Elements:
     # ---- one number
 
     def __bool__(self) -> bool:
+        if self._level is None and self._view is None and self._value.aval.size == 1:  # most that are asked
+            return bool(self.item())
         if self.numel() == 0:
             raise explain(RuntimeError("Boolean value of Tensor with no values is ambiguous"))
         if self.numel() > 1:
@@ -225,7 +227,12 @@ def _concrete(tensor: Tensor, what: str) -> np.ndarray:
 
 def _looked_at(tensor: Tensor, what: str) -> np.ndarray:
     """The same for who keeps no part of it."""
-    found = part_at_hand(tensor) if tensor._level is None else None
+    if tensor._level is None:
+        if tensor._view is None:
+            return to_numpy(tensor._value)
+        found = part_at_hand(tensor)
+    else:
+        found = None
     return _concrete(tensor, what) if found is None else found
 
 
