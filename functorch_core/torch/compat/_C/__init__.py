@@ -18,6 +18,7 @@ from ...dispatch.overrides import (
     _EnableTorchFunction,
 )
 from ...dispatch.overrides import state as override_state
+from ...operators.linalg.checks import LinAlgError as _LinAlgError
 from ...operators.random.seeds import Generator, default_generator
 from ...operators.shape.copies import addresses as _addresses
 from ...operators.shape.copies import is_lazy_clone as _is_lazy_clone
