@@ -36,7 +36,7 @@ from ..locks import RLock
 from ..primitives.checking import FINE
 from ..xla.device import Device, further
 from . import value as values
-from .recorder import Recording, hooks, place_of, record
+from .recorder import Recording, hooks, make_room, place_of, record
 from .sources import line_of
 from .units import Unit
 from .value import Unverified, Value, from_numpy, is_absent
@@ -326,6 +326,7 @@ def record_guarded(unit: Unit, operands: Sequence[Any], olds: Sequence[int | Non
     >>> engine.to_numpy(engine.record_guarded(unit, [x], [0]))  # no check waits: as record
     array([-1., -1.])
     """
+    make_room(1 + len(unit.out_avals))  # one more if it is guarded
     chain = _open_chain()
     if chain is None or trace_state.builder is not None or any(x.__class__ is Value and is_absent(x) for x in operands):
         return record(unit, operands, 2)
