@@ -136,7 +136,7 @@ def compile_graph(
     passed = {-1 - i for i in outputs or () if i < 0}
     alias = aliases(slim, [k for k in donate if k not in passed], asked)
     with outside_traces():
-        laid = by_library(computed_once(channels_last(slim, asked))) if device.platform == "cpu" else slim
+        laid = by_library(computed_once(channels_last(slim, asked), alias)) if device.platform == "cpu" else slim
         lowered = lower(laid, device.platform, alias, features=_features_of(laid, asked))
         hoisted = [to_buffer(v) if isinstance(v, Value) else xla.put(v, device) for v in lowered.hoisted]
     log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")

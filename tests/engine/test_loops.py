@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from functorch_core import primitives as p
-from functorch_core import torch
+from functorch_core import torch, xla
 from functorch_core.core.graph import validate
 from functorch_core.core.trace import evaluate
-from functorch_core.engine.compiling import computes_little
+from functorch_core.engine.compiling import compile_graph, computes_little
 from functorch_core.engine.loops import computed_once
 
 from ..primitives.check import compiled, graph_of
@@ -165,6 +165,24 @@ def test_steps_are_not_written_again_for_what_is_made_of_each():
     assert 0 < len(held(validate(computed_once(graph)))) < 10
     for ours, plain in zip(compiled(computed_once(graph), args), evaluate(graph, args)):
         np.testing.assert_allclose(ours, plain, rtol=1e-5)
+
+
+def test_what_is_written_over_an_input_is_not_computed_of_it_again():
+    """Scaled gradients, of which the weights' update would be computed once more: XLA copied the gradients before."""
+
+    def step(w, g):
+        norm = p.sqrt(p.reduce_sum(p.mul(g, g), axes=(0, 1)))
+        g = p.div(g, p.broadcast_in_dim(norm, shape=SHAPE, dims=()))
+        return [p.sub(w, g), g]
+
+    args = matrices(2)
+    graph = graph_of(step, args)
+    found = validate(computed_once(graph, {0: 0, 1: 1}))
+    assert held(found) == ["div"] and computed_once(graph) is graph
+    program = compile_graph(graph, xla.default_device(), donate=(0, 1))
+    assert program.executable.memory_analysis()["temp"] < args[0].nbytes
+    for ours, plain in zip(compiled(found, args), evaluate(graph, args)):
+        np.testing.assert_allclose(ours, plain, rtol=1e-5, atol=1e-7)
 
 
 def test_long_programs_of_few_numbers_are_compiled_quickly():
