@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from ..tensors.base import Tensor, new_tensor
 from ..views import cells as _views
-from ..views.cells import KINDS, Alias, Cell, Lens, contiguous_strides, layout_of, look, put
+from ..views.cells import KINDS, Alias, Cell, Lens, layout_of, look, put
+from ..views.strides import contiguous_strides, view_strides
 from . import captured as _captured
 from .levels import Batched, Dual, at_depth, batched_at, has_level, refresh, stack, wrap
 from .tracking import zeros_like
@@ -137,7 +138,7 @@ def _layout_of_all(source: Tensor, chain: Sequence[Lens], batch: int | None, dim
     example = whole if batch is None else _of_an_example(whole, batch)
     if chain:
         for lens in chain:
-            if lens.kind == "view" and _views.view_strides(*example[:2], lens.params[0]) is None:
+            if lens.kind == "view" and view_strides(*example[:2], lens.params[0]) is None:
                 return None
             if lens.kind in ABSOLUTE:
                 found = _strided_there(lens, example)

@@ -30,8 +30,9 @@ from ..tape.node_chains import chain_of_box
 from ..tape.node_names import Call, rename
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
-from .refusals import IN_INFERENCE, IN_NO_GRAD, INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE, OF_SEVERAL, OVERLAP
+from .refusals import IN_INFERENCE, IN_NO_GRAD, INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE, OVERLAP
 from .spread import MUCH, SPREAD, is_spread, keep_nowhere
+from .strides import contiguous_strides, is_dense
 
 
 class Lens(NamedTuple):
@@ -543,47 +544,6 @@ def _host_view(tensor: Tensor, lens: Lens) -> np.ndarray | None:
     return None if array is None else host(array, *lens.params)
 
 
-# Views of one call have one node, as PyTorch's have, unless they are so many that one program for
-# all of them would be long.
-ONE_NODE = 64
-
-
-def make_views(tensor: Tensor, lenses) -> list[Tensor]:
-    """Views of a tensor that one call returns; on the tape they are outputs of one node."""
-    taped = state.enabled and tensor._level is None and not tensor._is_inference and is_on_tape(tensor)
-    if not taped or not 1 < len(lenses) <= ONE_NODE:
-        return [make_view(tensor, lens) for lens in lenses]
-    op = getters(tuple([lens.static for lens in lenses]), current_aval(tensor))
-    outs, alias = apply(op, [tensor, *_ints(lenses)]), share(tensor)
-    base, skip = based_on(tensor, alias)
-    for out, lens in zip(outs, lenses):
-        out._view = Alias(alias.cell, (*alias.chain, lens), base, skip, alias.untracked)
-    return outs
-
-
-@remembered(GraphOp.units)
-def getters(lenses: tuple, a: Aval) -> GraphOp:
-    """The op that reads several views, each through one lens."""
-    name = _node_name(*lenses[0])
-    ints = [INT] * sum(n for _, _, n in lenses)
-
-    def views(x, *i):
-        i = iter(i)
-        return [_get(x, (lens,), i) for lens in lenses]
-
-    op = GraphOp(trace_closed(views, [a, *ints], name), name, True)
-    op.call = Call.of(0)
-    return op
-
-
-def is_one_of_several(views, name: str) -> tuple[Tensor, ...]:
-    """Views that one call of the op `name` returns: autograd does not follow writes to them."""
-    for i, view in enumerate(views):
-        if view._ge is not None and view._view.refuses is None:
-            view._view.refuses = OF_SEVERAL.format(i=i, name=name)
-    return tuple(views)
-
-
 def based_on(tensor: Tensor, alias: Alias) -> tuple[Tensor | None, int]:
     """The base of a view of the tensor, and how many lenses that looks through itself."""
     if not state.enabled:
@@ -794,20 +754,6 @@ def _of_a_view(tensor: Tensor, refused: str) -> str:
 # ---- strides -------------------------------------------------------------------------------------------
 
 
-def contiguous_strides(shape) -> tuple[int, ...]:
-    """Row-major strides, as PyTorch has them (sizes of 0 count as 1)."""
-    return _row_major(tuple(shape))
-
-
-@functools.lru_cache(4096)
-def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides, n = [], 1
-    for size in reversed(shape):
-        strides.append(n)
-        n *= max(size, 1)
-    return tuple(reversed(strides))
-
-
 def layout_of(tensor: Tensor) -> tuple[tuple, tuple, int]:
     """(shape, strides, storage offset) of a tensor; inside vmap of one example."""
     if tensor._level is not None:
@@ -816,34 +762,3 @@ def layout_of(tensor: Tensor) -> tuple[tuple, tuple, int]:
         return tensor._view.layout()
     shape = current_aval(tensor).shape
     return shape, tensor._strides or contiguous_strides(shape), 0
-
-
-def is_dense(shape, strides, wanted) -> bool:
-    """Whether the strides are those wanted, but for dimensions of one element."""
-    return 0 in shape or all([n == 1 or a == b for n, a, b in zip(shape, strides, wanted)])
-
-
-def view_strides(shape, strides, new_shape) -> tuple[int, ...] | None:
-    """The strides of a reshape without copying, or None if it needs a copy.
-
-    Runs of dimensions that lie contiguously are filled with new dimensions, from the last on.
-    """
-    if 0 in shape:
-        return tuple(strides) if shape == new_shape else contiguous_strides(new_shape)
-    if not shape:
-        return (1,) * len(new_shape)
-    out, view = [0] * len(new_shape), len(new_shape) - 1
-    inner, size = strides[-1], 1
-    for d in reversed(range(len(shape))):
-        size *= shape[d]
-        if d and (shape[d - 1] == 1 or strides[d - 1] == size * inner):
-            continue
-        filled = 1
-        while view >= 0 and (filled < size or new_shape[view] == 1):
-            out[view] = filled * inner
-            filled *= new_shape[view]
-            view -= 1
-        if filled != size:
-            return None
-        inner, size = strides[d - 1], 1
-    return tuple(out) if view == -1 else None

@@ -20,7 +20,8 @@ from ...engine.value import to_numpy
 from ...primitives.structure import broadcast_in_dim_p
 from ..tensors.active import active, declared
 from ..tensors.base import Tensor
-from .cells import KINDS, Cell, contiguous_strides, is_dense, layout_of, share
+from .cells import KINDS, Cell, layout_of, share
+from .strides import contiguous_strides, is_dense
 
 # ---- strides of pointwise results ----------------------------------------------------------------
 
@@ -97,6 +98,12 @@ def dense_strides(shape, strides) -> tuple[int, ...]:
         dense = dense and strides[d] == expected
         expected *= shape[d]
     return tuple(strides) if dense else packed(shape, by_stride(shape, [strides]))
+
+
+def unlike_rows(shape, strides) -> tuple[int, ...] | None:
+    """dense_strides(); None for those of rows one after the other."""
+    dense = dense_strides(shape, strides)
+    return None if dense == contiguous_strides(shape) else dense
 
 
 # ---- memory formats ------------------------------------------------------------------------------

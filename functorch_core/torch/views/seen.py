@@ -26,23 +26,10 @@ from ..tape.node import Taped, sequence
 from ..tensors.active import active
 from ..tensors.base import Tensor
 from .at_hand import whole_of
-from .cells import (
-    KINDS,
-    ONE_NODE,
-    Alias,
-    Cell,
-    Lens,
-    based_on,
-    contiguous_strides,
-    getter,
-    getters,
-    is_dense,
-    is_on_tape,
-    make_view,
-    mark_inference,
-    share,
-)
+from .cells import KINDS, Alias, Cell, Lens, based_on, getter, is_on_tape, make_view, mark_inference, share
+from .several import ONE_NODE, getters
 from .spread import SPREAD
+from .strides import contiguous_strides, is_dense
 
 MOST = 4096  # calls that an op keeps
 MOST_INTS = 8  # of a lens of which only some vary

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from ...tensors import types as _types
-from ...views.cells import contiguous_strides, is_dense, view_strides
+from ...views.strides import contiguous_strides, is_dense, view_strides
 from .operator_parts import in_order, promoted, reduce_loss
 from .sketches import Part, Sketch, made_of
 

@@ -8,7 +8,7 @@ from ....core.aval import aval
 from ...tape.meta import wrapped_value
 from ...tensors import types as _types
 from ...tensors.base import Tensor
-from ...views.cells import contiguous_strides
+from ...views.strides import contiguous_strides
 from . import dispatching
 
 NO_DISPATCH = "_make_wrapper_subclass requires that the class {name} defines __torch_dispatch__"

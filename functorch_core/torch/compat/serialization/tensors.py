@@ -21,9 +21,10 @@ from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor, UserAttributes, new_tensor
 from ...views.bits import bits_of
-from ...views.cells import Cell, contiguous_strides, layout_of, share
+from ...views.cells import Cell, layout_of, share
 from ...views.memory_order import flat_bytes, memory, with_strides
 from ...views.shared import tensor_of
+from ...views.strides import contiguous_strides
 from ..public_names import name_of
 from ..storage import _load_from_bytes
 from .formats import GlobalName, ParameterSpec, StorageSpec, TensorSpec

@@ -14,9 +14,10 @@ from ...levels.levels import refuse_batched
 from ...tape.meta import META, class_name, is_meta
 from ...tensors import types as _types
 from ...tensors.base import Tensor, wrap_dim
-from ...views.cells import Cell, contiguous_strides, layout_of, share
+from ...views.cells import Cell, layout_of, share
 from ...views.memory_order import channels_last_strides
 from ...views.shared import address_of, file_of, is_in_file
+from ...views.strides import contiguous_strides
 
 IN_TRANSFORM = "share_memory_: a tensor inside a transform has no memory that could be shared"
 NO_META = "share_memory_: tensors on the meta device have no memory"

@@ -13,8 +13,8 @@ from ...dispatch.traits import EXACT, Out, castable, takes_out
 from ...tape.meta import is_readable
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
-from ...views.cells import contiguous_strides
 from ...views.memory_order import with_strides
+from ...views.strides import contiguous_strides
 from .. import return_types as named
 from ..values import aval_of, dt, full_like, iota_along, np, p, stop_gradient, tied
 from .checks import check_info, matrices, require_inexact, require_matrices_of_numbers

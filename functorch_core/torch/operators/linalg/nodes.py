@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...tensors.base import Tensor
-from ...views.cells import contiguous_strides, is_dense, layout_of, view_strides
+from ...views.cells import layout_of
+from ...views.strides import contiguous_strides, is_dense, view_strides
 
 # ---- linear, matmul ------------------------------------------------------------------------------
 

@@ -17,8 +17,8 @@ from ...dispatch.slots import MaybeTensor, Tensors
 from ...tensors.active import active as switched
 from ...tensors.base import Tensor, from_array
 from ...tensors.types import by_name
-from ...views.cells import contiguous_strides
 from ...views.memory_order import with_strides
+from ...views.strides import contiguous_strides
 from ..linalg.matmul import MAT1_AND_MAT2
 from ..values import aval_of, full_like, name_of, np, p, permuted, require_same_dtype
 from .other import dropout_mask

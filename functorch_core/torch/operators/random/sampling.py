@@ -27,8 +27,8 @@ from ...tape.modes import state
 from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor
-from ...views.cells import assign, check_writable, contiguous_strides, layout_of
-from ...views.memory_order import dense_strides, with_strides
+from ...views.cells import assign, check_writable, layout_of
+from ...views.memory_order import unlike_rows, with_strides
 from .. import random as draw
 from ..shape.copies import _copy_onto, _old, fitted_to
 from ..shape.creation import NEGATIVE, check_out_dtype, data_dtype, like_strides, size_given, size_of
@@ -261,8 +261,7 @@ def _sampled_like_examples(input, device, drawn) -> Tensor:
     strides = active.levels.strides_of_all(input)
 
     def in_order(shape):
-        dense = None if strides is None else dense_strides(shape, strides)
-        dense = None if dense == contiguous_strides(shape) else dense
+        dense = None if strides is None else unlike_rows(shape, strides)
         return _in_memory_order(shape, dense, lambda shape: drawn(shape, dense is not None))
 
     return sampled(in_order, tuple(input.shape), device=device)

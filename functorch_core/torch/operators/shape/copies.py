@@ -41,7 +41,6 @@ from ...views.cells import (
     assign,
     based_on,
     check_writable,
-    contiguous_strides,
     is_apart,
     is_on_tape,
     layout_of,
@@ -53,6 +52,7 @@ from ...views.cells import (
 )
 from ...views.memory_order import channels_last_strides, dense_strides, is_channels_last, with_strides
 from ...views.overlap import refuse_partial, writes_itself
+from ...views.strides import contiguous_strides
 from .creation import like_strides
 from .data import fill_number, finish, finish_later, unspecified
 from .data import tensor as tensor_of

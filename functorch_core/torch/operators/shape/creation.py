@@ -26,8 +26,9 @@ from ...tensors.active import active
 from ...tensors.base import Tensor
 from ...tensors.promotion import broadcast, cast, check_held, promote_dtypes, scalar_dtype
 from ...tensors.types import scalar_name
-from ...views.cells import contiguous_strides, layout_of
+from ...views.cells import layout_of
 from ...views.memory_order import channels_last_strides, dense_strides, with_strides
+from ...views.strides import contiguous_strides
 from .data import cast_array, data_dtype, finish_later, legacy, require_grad, tensor, unspecified
 from .equidistant import between
 from .filled import FEW, RECORD_LIMIT, check_size, constant_at, constants, filled, is_plain

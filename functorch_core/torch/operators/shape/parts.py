@@ -11,17 +11,9 @@ from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor, wrap_dim
 from ...views import kinds
-from ...views.cells import (
-    ONE_NODE,
-    STATIC_PARTS,
-    Lens,
-    is_one_of_several,
-    is_static,
-    is_static_index,
-    make_view,
-    make_views,
-)
+from ...views.cells import STATIC_PARTS, Lens, is_static, is_static_index, make_view
 from ...views.seen import see_each
+from ...views.several import ONE_NODE, is_one_of_several, make_views
 from ..index.indexing import sliced
 from .views import as_int
 

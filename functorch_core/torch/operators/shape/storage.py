@@ -13,9 +13,10 @@ from ...dispatch.op import composite
 from ...tape.modes import no_grad
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, new_tensor
-from ...views.cells import Alias, Cell, Lens, contiguous_strides, look, share
+from ...views.cells import Alias, Cell, Lens, look, share
 from ...views.files import UNABLE, File
 from ...views.shared import cell_in, file_of, is_in_file
+from ...views.strides import contiguous_strides
 from . import storage_arguments as arguments
 
 ONLY_CPU = "{name}: only available on CPU"
