@@ -189,6 +189,8 @@ class Program:
         """Gradients of the leaves by a weighted sum of all tensors on the tape."""
         outs = []
         unreadable = {i for i, (x, _) in enumerate(self.pool) if not is_readable(x)}
+        refused = {i for i, (_, x) in enumerate(self.pool) if not is_readable(x)}
+        assert refused == unreadable, self.report(f"uses refused: {unreadable} / {refused}")
         for which in range(len(self.libraries)):
             total = None
             for i, pair in enumerate(self.pool):
@@ -224,7 +226,7 @@ def renew(x):
 
 
 def is_readable(x) -> bool:
-    """Whether the reference lets its tensor be used: not one of several views after a write."""
+    """Whether a library lets its tensor be used: not one of several views after a write."""
     try:
         x * 1
     except RuntimeError:

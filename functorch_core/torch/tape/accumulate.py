@@ -158,6 +158,11 @@ class AccumulateGrad(Node):
         return ()
 
 
+def is_of_leaf(edge: tuple | None) -> bool:
+    """Whether an edge is what a leaf has: none, or one to its sink."""
+    return edge is None or isinstance(edge[0], AccumulateGrad)
+
+
 NO_LEAF_ANY_MORE = "leaf variable has been moved into the graph interior"
 
 
@@ -216,6 +221,21 @@ def _no_leaf():
 
 
 UNFOLLOWED = (Unfollowed(), 0)
+
+
+class Lost(Unfollowed):
+    """The sink of a view whose memory has been written to since in ways that autograd could not follow: to use it on
+    the tape is an error, `lost`."""
+
+    __slots__ = ("lost",)
+
+    def __init__(self, lost: str):
+        super().__init__()
+        self.lost = lost
+
+    def check_followed(self):
+        """RuntimeError."""
+        raise RuntimeError(self.lost)
 
 
 def accumulate_into(leaf, grad, create_graph: bool):

@@ -661,7 +661,11 @@ def _version_of_other(x) -> tuple:
 
 
 def watch(node: OpNode, operands: Sequence, made):
-    """What a new node needs if anomaly mode, saved-tensor hooks or inference tensors are about."""
+    """What a new node needs if anomaly mode, saved-tensor hooks, inference tensors or lost views are about."""
+    if active.loses_views:
+        for edge in node.edges:
+            if edge is not None:
+                edge[0].check_followed()
     if active.marks_inference and not state.transforms:  # what transforms differentiate is a tensor of theirs
         for i in node.taped.checked:
             if getattr(operands[i], "_is_inference", False):

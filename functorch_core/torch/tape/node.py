@@ -283,6 +283,7 @@ class Node:
 
     __slots__ = ("edges", "n_outputs", "sequence", "extras", "__weakref__")
     followed = True  # whether a gradient that arrives goes anywhere: see `accumulate.Unfollowed`
+    lost: str | None = None  # why there is no telling what the history is: see `accumulate.Lost`
     of_values: Callable | None = None  # apply() of cotangents that are values, where there is one: see OpNode
 
     def __init__(self, edges, n_outputs: int = 1):
@@ -300,6 +301,9 @@ class Node:
     def created(self) -> int:
         """The number of nodes that were there when this one was made."""
         return self.sequence
+
+    def check_followed(self):
+        """RuntimeError if there is no telling what the history is."""
 
     def name(self) -> str:
         """The name of the kind of node: AddBackward0."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 MEANINGS = ("intercepts", "autocast", "levels", "births", "meets_meta")
-CARES = ("marks_inference", "watches")
+CARES = ("marks_inference", "watches", "loses_views")
 
 
 class Active:
@@ -26,6 +26,7 @@ class Active:
         "births",
         "marks_inference",
         "watches",
+        "loses_views",
         "careful",
         "meets_meta",
         "rewrites",
@@ -68,6 +69,8 @@ class Active:
         # tape/modes.py, from the first anomaly mode or saved-tensor hook on: nodes ask whether there is one in their
         # thread (0.03 us).
         self.watches = False
+        # views/cells.py, from the first view on whose history is lost: nodes ask whether they are of one.
+        self.loses_views = False
         # tape/meta.py, while there are tensors on the meta device: views and writes ask for those.
         self.meets_meta = False
         # whether tensors are there whose writes are to be changed: those of the meta device, and distributed ones

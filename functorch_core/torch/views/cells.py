@@ -8,7 +8,6 @@ to one puts the new part into the cell's value. Both are ops, so the tape sees t
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -22,7 +21,7 @@ from ...engine import Value, absent, guarded, keep, pending, undo_later
 from ...engine.at_once import host_array, value_of
 from ...engine.recorder import computes_at_once
 from ...engine.signatures import remembered
-from ..tape.accumulate import UNFOLLOWED
+from ..tape.accumulate import UNFOLLOWED, Lost, is_of_leaf
 from ..tape.apply import GraphOp, apply, apply_to
 from ..tape.meta import UNDISPATCHED, is_off_tape_on_meta, on_device_of
 from ..tape.modes import state
@@ -30,7 +29,17 @@ from ..tape.node_chains import chain_of_box
 from ..tape.node_names import Call, rename
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
-from .refusals import IN_INFERENCE, IN_NO_GRAD, INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE, OVERLAP
+from .refusals import (
+    IN_INFERENCE,
+    IN_NO_GRAD,
+    INFERENCE_INPLACE,
+    LEAF_INPLACE,
+    LEAF_VIEW_INPLACE,
+    OVERLAP,
+    PARTS_OFF_TAPE,
+    later,
+    of_a_view,
+)
 from .spread import MUCH, SPREAD, is_spread, keep_nowhere
 from .strides import contiguous_strides, is_dense
 
@@ -83,7 +92,7 @@ class Kind(NamedTuple):
     of kinds without ints. `whole`: it shows every element once, so that to write to it is to write everything;
     `overlapping`: it may show one twice; `permuting`: its dimensions may lie in another order; `bits`: what it does
     to the conjugate and the negative bit, (conj, neg) -> (conj, neg); `reinterprets`: it shows elements of another
-    dtype."""
+    dtype; `several`: it shows one of several parts that one call returns."""
 
     get: Callable
     put: Callable | None
@@ -95,6 +104,7 @@ class Kind(NamedTuple):
     permuting: bool = False
     bits: Callable | None = None
     reinterprets: bool = False
+    several: bool = False
 
     @property
     def other_numbers(self) -> bool:
@@ -131,13 +141,21 @@ class Cell:
         """Derive the value of a tensor anew, and its history."""
         root = alias.root()
         spread = alias.seen == SPREAD and not computes_at_once()
-        if root is not None:
+        if root is not None and root._ge is None and tensor._ge is None:
+            followed, alias.changed = True, alias.is_changed()
+        else:
+            followed = alias.is_followed(tensor, root)
+        if followed:
+            anew = alias.is_changed()
+            if anew and root._ge is None and tensor._ge is not None:
+                root = new_tensor(root._read(), UNFOLLOWED)  # what had a history has one that leads nowhere
             fresh = look_recorded(root, alias.chain[alias.skip :])
             if spread and fresh._ge is None:
                 return fresh._value
             tensor._value = fresh._value
-            if tensor._ge is None or not self._only_quietly(alias.seen):
+            if anew:
                 before, tensor._ge = tensor._ge, fresh._ge
+                alias.written, alias.changed = False, fresh._ge is None
                 rename(tensor, "AsStridedBackward0")  # as PyTorch derives it
                 if tensor._retains_grad:
                     alias.seen = self.version
@@ -151,14 +169,14 @@ class Cell:
         alias.seen = self.version
         return tensor._value
 
-    def _only_quietly(self, seen: int) -> bool:
+    def is_quiet_since(self, seen: int) -> bool:
         """Whether nothing but writes that autograd does not know of came since a version: history stays."""
-        quiet = self.quiet
-        return quiet is not None and not self.shared and quiet[1] == self.version and quiet[0] <= seen
+        quiet, now = self.quiet, int(self.version)
+        return now == seen or quiet is not None and quiet[1] == now and quiet[0] <= seen
 
     def write_quietly(self):
         """Note that the next version comes from a write through x.data."""
-        before, version = self.quiet, self.version
+        before, version = self.quiet, int(self.version)
         self.quiet = (before[0] if before is not None and before[1] == version else version, version + 1)
         self.unseen += 1
 
@@ -169,10 +187,10 @@ class Cell:
 
 class Alias:
     """How one tensor sees a cell. `base` is the tensor whose history a write changes, too; it looks
-    through the first `skip` lenses itself (it was detached from a view). `refuses` is the error of
-    writing to it while the tape is on, of a view that autograd could not follow, made when the cell had the version
-    `since`; `note` that of writing what is on the tape to it. `cut`, where it is set: whether the tensor is no view of
-    another, but a detached one."""
+    through the first `skip` lenses itself (it was detached from a view). A view that was made while the tape was off
+    has a `source` instead: it requires a gradient if that does, and gets none. `refuses` is the error of
+    writing to it while the tape is on, of a view that autograd could not follow; `note` that of writing what is on the
+    tape to it; `changed`, where it is set: whether its memory has been written to since its history was known."""
 
     __slots__ = (
         "cell",
@@ -182,20 +200,26 @@ class Alias:
         "seen",
         "base",
         "skip",
+        "source",
         "untracked",
         "refuses",
         "written",
         "earlier",
-        "since",
-        "cut",
+        "changed",
         "note",
     )
 
     def __init__(
-        self, cell: Cell, chain: tuple[Lens, ...], base: Tensor | None, skip: int = 0, untracked: bool = False
+        self,
+        cell: Cell,
+        chain: tuple[Lens, ...],
+        base: Tensor | None,
+        skip: int = 0,
+        source: Tensor | None = None,
+        untracked: bool = False,
     ):
         self.cell, self.chain, self.base, self.seen = cell, chain, base, cell.version
-        self.skip = skip
+        self.skip, self.source = skip, source
         self.permuted = self.contiguous = None  # nobody knows until an op asks
         self.refuses: str | None = None
         self.written = False  # through this view, on the tape: its history is that of the base
@@ -210,7 +234,7 @@ class Alias:
         root = root_of(self.base)
         alias = root._view
         if alias is None or alias.cell is not self.cell or alias.chain != self.chain[: self.skip]:
-            self.base, self.cut = None, True
+            self.base = None
             return None
         return root
 
@@ -241,43 +265,84 @@ class Alias:
 
     def settle(self, tensor: Tensor):
         """Let the tensor have the history that PyTorch gives it: that of a part of its base."""
-        if self.refuses is not None:
-            self._check_followed()
         if self.written and tensor._level is None and tensor._ge is not None:
-            self.written, self.seen = False, -1
+            root = self.root()
+            if self.refuses is not None or root is not None and root._ge is not None:
+                self.seen = -1
         self.read(tensor)
+        if tensor._ge is not None:
+            tensor._ge[0].check_followed()
+
+    def is_view(self) -> bool:
+        """Whether autograd knows the tensor as a view of another."""
+        return self.base is not None or self.source is not None
+
+    def tell_views(self):
+        """After a tensor has begun or ceased to require a gradient, of itself: its views ask when they are read."""
+        cell, current = self.cell, self.seen == self.cell.version
+        cell.write_quietly()
+        cell.version += 1
+        if current and not self.is_view():
+            self.seen = cell.version
+
+    def is_changed(self) -> bool:
+        """Whether writes that autograd knows of came since the view was made, or its history was derived."""
+        return getattr(self, "changed", False) or not self.cell.is_quiet_since(int(self.seen))
+
+    def is_followed(self, tensor: Tensor, root: Tensor | None) -> bool:
+        """Whether the history of a view, which is to be derived anew, is that of a part of `root`. If not, what it has
+        says whether it requires a gradient, or that there is no telling what its history is."""
+        origin = root if self.source is None else root_of(self.source)
+        if origin is None and self.refuses is None:
+            return False
+        if origin is not None and origin._view is not None and origin._view.is_view():
+            origin._read()
+        edge, above = tensor._ge, None if origin is None else origin._ge
+        if above is None:
+            apart = self.source is not None or self.refuses is PARTS_OFF_TAPE
+            if edge is not None and (edge is UNFOLLOWED or apart and not edge[0].followed):
+                edge = tensor._ge = None
+                self.refuses = None
+            if edge is None or edge[0].followed and is_of_leaf(edge):
+                self.changed = self.is_changed()
+                return root is not None
+            refused = self.refuses
+        else:
+            refused = self.refuses = of_a_view(above[0].lost, edge) if above[0].lost else self.refusal()
+        changed = self.is_changed()
+        if refused is not None and changed:
+            active.loses_views = self.changed = True
+            tensor._ge = Lost(later(self.told(refused, edge))), 0
+        elif edge is None and not changed:
+            tensor._ge = UNFOLLOWED
+        else:
+            return root is not None
+        return False
+
+    def refusal(self) -> str | None:
+        """The error of writing what is on the tape to it; None where its base learns of that."""
+        if self.refuses is not None:
+            return self.refuses
+        note = getattr(self, "note", None)
+        if note is not None or self.source is not None:
+            return note or IN_NO_GRAD
+        if self.base is not None and any([KINDS[lens.kind].several for lens in self.chain[self.skip :]]):
+            return PARTS_OFF_TAPE
+        return None
+
+    def told(self, refused: str, edge: tuple | None) -> str:
+        """An error of writing to it, as it is told of the view with this history."""
+        own = not self.chain or KINDS[self.chain[-1].kind].several or getattr(self, "note", None) is not None
+        return refused if own or self.base is None or edge is None else of_a_view(refused, edge)
 
     def leave_tape(self, tensor: Tensor):
         """Note that `tensor` shows, while the tape is off, what is on it."""
-        tensor._ge, self.since = UNFOLLOWED, self.cell.version
+        tensor._ge = UNFOLLOWED
         self.refuses = IN_INFERENCE if state.inference else IN_NO_GRAD
-
-    def _check_followed(self):
-        """RuntimeError if there is no telling what the history is: of a view that was made while the tape was off,
-        whose memory has been written to since."""
-        since = getattr(self, "since", None)
-        if since is not None and self.cell.version != since:
-            raise RuntimeError(
-                self.refuses.replace(" and is being", " and its base or another view of its base has been")
-            )
-
-    def refuses_as(self, other: Alias):
-        """Be a view that may not be written to where another may not, whose place it takes."""
-        self.refuses = other.refuses
-        if getattr(other, "since", None) is not None:
-            self.since = self.cell.version
 
     def of_function(self, refused: str):
         """Note that a custom function returned this view: its history is that function's."""
-        self.base, self.skip, self.refuses, self.since = None, 0, refused, self.cell.version
-
-    def check_history(self):
-        """RuntimeError where the base would not learn of the history that is written to its view."""
-        note = getattr(self, "note", None)
-        if note is None and self.base is None and self.chain and not getattr(self, "cut", False):
-            note = IN_NO_GRAD
-        if note is not None:
-            raise RuntimeError(note)
+        self.base, self.source, self.refuses = None, self.source if self.base is None else self.base, refused
 
     def layout(self) -> tuple[tuple, tuple, int]:
         """(shape, strides, offset) in elements of the storage."""
@@ -469,8 +534,8 @@ def share(tensor: Tensor) -> Alias:
 def is_on_tape(tensor: Tensor) -> bool:
     """Whether a tensor has a history. Of what another tensor wrote to its memory a view learns when it is read."""
     alias = tensor._view
-    if tensor._ge is None and alias is not None and alias.base is not None:
-        root = alias.root()
+    if tensor._ge is None and alias is not None and alias.is_view():
+        root = alias.root() if alias.source is None else root_of(alias.source)
         if root is not None and root._ge is not None:
             tensor._read()
     return tensor._ge is not None
@@ -490,9 +555,7 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
     else:
         out = _shown(tensor, lens)
     alias = tensor._view or share(tensor)
-    base, skip = based_on(tensor, alias)
-    view = Alias(alias.cell, (*alias.chain, lens), base, skip, alias.untracked)
-    out._view = view
+    view = out._view = Alias(alias.cell, (*alias.chain, lens), *based_on(tensor, alias), alias.untracked)
     if array is not None:
         view.contiguous = array.flags.c_contiguous and alias.is_contiguous()
     if alias.refuses is not None and alias.base is not None:
@@ -510,15 +573,17 @@ def mark_inference(tensor: Tensor, view: Tensor):
     """Views of inference tensors are such, and never on the tape; those of others are none."""
     view._is_inference = tensor._is_inference
     if tensor._is_inference:
-        view._ge, view._view.refuses = None, None
-        view._view.base, view._view.cut = None, not state.inference
+        view._ge, view._view.refuses, view._view.base = None, None, None
+        if not state.inference:
+            view._view.source = None
+    elif state.inference:
+        view._view.note = IN_INFERENCE
 
 
 def show(tensor: Tensor, lens: Lens, out: Tensor) -> Tensor:
     """`out`, which is what a lens shows of the tensor, as a view of it."""
     alias = share(tensor)
-    base, skip = based_on(tensor, alias)
-    out._view = Alias(alias.cell, (*alias.chain, lens), base, skip, alias.untracked)
+    out._view = Alias(alias.cell, (*alias.chain, lens), *based_on(tensor, alias), alias.untracked)
     return out
 
 
@@ -544,11 +609,13 @@ def _host_view(tensor: Tensor, lens: Lens) -> np.ndarray | None:
     return None if array is None else host(array, *lens.params)
 
 
-def based_on(tensor: Tensor, alias: Alias) -> tuple[Tensor | None, int]:
-    """The base of a view of the tensor, and how many lenses that looks through itself."""
+def based_on(tensor: Tensor, alias: Alias) -> tuple[Tensor | None, int, Tensor | None]:
+    """The base of a view of the tensor, and how many lenses that looks through itself; the source instead while the
+    tape is off."""
     if not state.enabled:
-        return None, 0
-    return (tensor, len(alias.chain)) if alias.base is None else (alias.base, alias.skip)
+        source = alias.source if alias.base is None else alias.base
+        return None, 0, tensor if source is None else source
+    return (tensor, len(alias.chain), None) if alias.base is None else (alias.base, alias.skip, None)
 
 
 def make_alias(tensor: Tensor) -> Tensor:
@@ -557,7 +624,6 @@ def make_alias(tensor: Tensor) -> Tensor:
     alias = share(tensor)
     out = new_tensor(value)
     out._view = Alias(alias.cell, alias.chain, None)
-    out._view.cut = True
     if active.marks_inference:
         out._is_inference = tensor._is_inference
     if alias.seen == SPREAD:
@@ -597,12 +663,13 @@ def rebase(tensor: Tensor, lens: Lens, new: Tensor):
     else:
         cell, base = alias.cell, alias.base
         cell.version += 1
-        skip = alias.skip
-        if base is None and not (tensor._ge is not None and tensor.is_leaf):
+        skip = 0 if base is None else alias.skip
+        if base is None and (tensor._ge is None or not is_of_leaf(tensor._ge)):
             base, skip = new_tensor(tensor._value, tensor._ge), len(alias.chain)
             base._view, alias.seen = alias, cell.version
-        tensor._view = Alias(cell, alias.chain + (lens,), base, skip)
-        tensor._view.refuses_as(alias)
+        tensor._view = Alias(cell, alias.chain + (lens,), base, skip, alias.source)
+        if alias.refuses is not None:
+            tensor._view.refuses = tensor._view.note = alias.told(alias.refuses, tensor._ge)
     tensor._value = new._value
     if new._ge is not None:
         tensor._ge = new._ge
@@ -633,8 +700,10 @@ def assign(tensor: Tensor, new: Tensor, captured: bool = False, checked: bool = 
         _take_edge(tensor, new)
         return tensor
     tensor._read()
-    if new._ge is not None and alias.base is None and state.enabled:
-        alias.check_history()
+    if new._ge is not None and tensor._ge is None and state.enabled:
+        refused = alias.refusal()
+        if refused is not None:
+            raise RuntimeError(refused)
     _write_through(tensor, alias, new, value)
     return tensor
 
@@ -709,6 +778,10 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
     if pending and value is not new._value:
         keep(cell.value)
     tensor._value, alias.seen = value, cell.version
+    if base is None or base._ge is None or not state.enabled:
+        alias.changed = alias.written = True
+        if alias.refuses is not None and tensor._ge is not None and tensor._ge[0].followed:
+            alias.seen = -1  # its history is not known any more
     _take_edge(tensor, new)
 
 
@@ -731,24 +804,30 @@ def check_writable(tensor: Tensor, overlapping: bool = False, captured: bool = F
     if not overlapping and tensor._view is not None and tensor._view.chain:
         check_overlap(tensor)
     if state.enabled and tensor._level is None:
-        if tensor._view is not None and tensor._view.refuses is not None:
-            raise RuntimeError(tensor._view.refuses)
-        if tensor._ge is not None and tensor.is_leaf:
+        if tensor._view is not None and (tensor._view.is_view() or tensor._view.refuses is not None):
+            _check_followed(tensor, tensor._view)
+        if tensor._ge is not None and is_of_leaf(tensor._ge):
             raise RuntimeError(LEAF_INPLACE)
-        base = tensor._view.base if tensor._view is not None else None
-        if base is not None and base._view is not None and getattr(base._view, "since", None) is not None:
-            raise RuntimeError(_of_a_view(tensor, base._view.refuses))
-        if base is not None and base._ge is not None and base.is_leaf:
-            raise RuntimeError(LEAF_VIEW_INPLACE)
 
 
-def _of_a_view(tensor: Tensor, refused: str) -> str:
-    """The error of writing to a view of a view that may not be written to."""
-    node = type(tensor._ge[0]).__name__ if tensor._ge is not None else "View"
-    name = re.sub("Backward[0-9]*$", "", node)
-    if refused.startswith("Output"):
-        return re.sub(r"^Output \d+ of \w+", f"Output 0 of {name}", refused)
-    return f"Output 0 of {name} is {refused.replace('A view was', 'a view of a view which was', 1)}"
+def _check_followed(tensor: Tensor, alias: Alias):
+    """RuntimeError for a view which autograd cannot follow writes to."""
+    base, refused = alias.base, alias.refuses
+    if alias.source is not None:
+        tensor._read()  # whether it is on the tape is known then
+        refused = None if tensor._ge is None else alias.refusal()
+    elif refused is None and base._ge is not None and (tensor._ge is None or tensor._ge is UNFOLLOWED):
+        refused = alias.refusal()
+    if refused is not None:
+        raise RuntimeError(alias.told(refused, tensor._ge))
+    if base is None:
+        return
+    if base._view is not None and base._view.is_view():
+        base._read()
+    if base._view is not None and base._view.refuses is not None:
+        raise RuntimeError(of_a_view(base._view.refuses, tensor._ge))
+    if (tensor._ge is not None or base._ge is not None) and is_of_leaf(base._ge):
+        raise RuntimeError(LEAF_VIEW_INPLACE)
 
 
 # ---- strides -------------------------------------------------------------------------------------------

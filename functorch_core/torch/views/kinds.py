@@ -192,7 +192,8 @@ def _last_step(spec, news) -> str:
 
 view_kind("index", get=box_get, put=box_put, layout=box_layout, node=_last_step)
 for _name in ("select", "slice", "split", "split_with_sizes", "unbind"):
-    view_kind(_name, get=box_get, put=box_put, layout=box_layout)
+    _several = _name not in ("select", "slice")
+    view_kind(_name, get=box_get, put=box_put, layout=box_layout, several=_several)
 
 
 def part_of_dim(shape, dim: int, start, size: int, step: int = 1, stays: bool = True) -> tuple:

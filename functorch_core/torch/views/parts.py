@@ -25,7 +25,7 @@ class PartAlias(Alias):
         alias = tensor._view or share(tensor)
         self.cell = cell = alias.cell
         self.seen, self.untracked = cell.version, alias.untracked
-        self.base, self.skip = based_on(tensor, alias)
+        self.base, self.skip, self.source = based_on(tensor, alias)
         self.refuses, self.written, self.earlier = None, False, alias.earlier
         self.permuted = alias.permuted is not False and alias.is_permuted()
         self.contiguous = contiguous and (alias.contiguous or alias.is_contiguous())

@@ -193,7 +193,7 @@ def see_again(known, tensor, ints=()):
     made = new(Tensor)
     if edge is not None and enabled:
         how = known.how or known.taped()
-        if how is None or active.careful and (state.watched or active.marks_inference):
+        if how is None or active.careful and (state.watched or active.marks_inference or edge[0].lost):
             return None
         unit = how.forward
         node = new(known.op.node_class)  # what OpNode(...) does: 0.3 us less
@@ -224,18 +224,21 @@ def see_again(known, tensor, ints=()):
     made._value = value
     view = made._view = new(Alias)
     view.cell, view.seen, view.untracked = cell, cell.version, alias.untracked
-    chain, view.refuses = alias.chain, None
+    chain, base = alias.chain, alias.base
     view.chain = chain + lenses if chain else lenses
     if not enabled:
-        view.base, view.skip = None, 0
+        source = alias.source if base is None else base
+        view.base, view.source, view.refuses = None, tensor if source is None else source, None
         if edge is not None:
             view.leave_tape(made)
-        elif alias.base is not None:
+        elif base is not None:
             view.refuses = alias.refuses
-    elif alias.base is None:
-        view.base, view.skip = tensor, len(chain)
+    elif base is None:
+        view.base, view.skip, view.refuses = tensor, len(chain), None
+        view.source = None
     else:
-        view.base, view.skip, view.refuses = alias.base, alias.skip, alias.refuses
+        view.base, view.skip, view.refuses = base, alias.skip, alias.refuses
+        view.source = None
     view.permuted = True if known.permuting else alias.permuted
     view.contiguous = known.contiguous if alias.contiguous else None
     view.written, view.earlier = False, 0
@@ -340,13 +343,13 @@ def see_several(known: SeenSeveral, tensor: Tensor) -> tuple[Tensor, ...] | None
     node, edge = None, tensor._ge
     if edge is None or not enabled:
         outs = record(known.op.unit, values, 3)
-    elif known.how is None or active.careful and state.watched:
+    elif known.how is None or active.careful and (state.watched or edge[0].lost):
         return None
     else:
         outs = record(known.how.forward, values, 3)
         edges = (edge, *[None] * len(known.ints))
         node = op_node(known.op, known.how, edges, [values[i] for i in known.how.saved_inputs], ())
-    base, skip = based_on(tensor, alias)
+    base, skip, source = based_on(tensor, alias)
     chain, seen, untracked, contiguous = alias.chain, cell.version, alias.untracked, alias.contiguous
     left, views = edge is not None and not enabled, []
     for i, part in enumerate(known.parts):
@@ -356,6 +359,7 @@ def see_several(known: SeenSeveral, tensor: Tensor) -> tuple[Tensor, ...] | None
         view.cell, view.seen, view.untracked, view.base, view.skip = cell, seen, untracked, base, skip
         view.chain, view.permuted = chain + part.lenses, True if part.permuting else alias.permuted
         view.contiguous, view.written, view.earlier = part.contiguous if contiguous else None, False, 0
+        view.source = source
         if node is None:
             view.refuses = None
             if left:

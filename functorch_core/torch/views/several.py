@@ -24,9 +24,9 @@ def make_views(tensor: Tensor, lenses) -> list[Tensor]:
         return [make_view(tensor, lens) for lens in lenses]
     op = getters(tuple([lens.static for lens in lenses]), current_aval(tensor))
     outs, alias = apply(op, [tensor, *_ints(lenses)]), share(tensor)
-    base, skip = based_on(tensor, alias)
+    base, skip, source = based_on(tensor, alias)
     for out, lens in zip(outs, lenses):
-        out._view = Alias(alias.cell, (*alias.chain, lens), base, skip, alias.untracked)
+        out._view = Alias(alias.cell, (*alias.chain, lens), base, skip, source, alias.untracked)
     return outs
 
 

@@ -173,7 +173,7 @@ class SharedCell(Cell):
             give_up(self)
             return alias.read(tensor)
         root = alias.root()
-        if root is not None and root._ge is not None:
+        if root is not None and root._ge is not None or alias.source is not None or tensor._ge is not None:
             if int(alias.seen) != int(self.version):
                 return super().show(tensor, alias)  # its history is another, too
         if alias.chain or not memory.plain or memory.copied is not None:
@@ -384,8 +384,8 @@ def give_up(cell: Cell):
         whole = memory.whole()
         value = from_numpy(np.array(whole, order="C") if memory.addressed or not whole.flags.c_contiguous else whole)
         cell.__class__ = Cell
+        cell.write_quietly()
         cell.value, cell.version = value, int(cell.version) + 1
-        cell.unseen += 1
         if not memory.addressed:
             del cell.memory
 

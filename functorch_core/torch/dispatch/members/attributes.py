@@ -363,14 +363,14 @@ class Attributes:
     @property
     def _base(self) -> Tensor | None:
         """The tensor this one is a view of, or None."""
-        return self._view.base if self._view is not None else None
+        alias = self._view
+        return None if alias is None else alias.source if alias.base is None else alias.base
 
     def _fix_weakref(self):
         """Nothing: a tensor that a weak reference gives back is whole here."""
 
     def _is_view(self) -> bool:
-        alias = self._view
-        return alias is not None and (alias.base is not None or bool(alias.chain) and not getattr(alias, "cut", False))
+        return self._view is not None and self._view.is_view()
 
 
 _numbers = [1 << 32]

@@ -6,7 +6,7 @@ from ....core import dtypes as dt
 from ....core.trace import Traced
 from ....core.warn import warn
 from ...levels import levels as _levels
-from ...tape.accumulate import AccumulateGrad, Unfollowed, freeze, own_copy, unfreeze
+from ...tape.accumulate import AccumulateGrad, Unfollowed, freeze, is_of_leaf, own_copy, unfreeze
 from ...tape.backward import backward as _backward
 from ...tape.modes import state
 from ...tape.node import Handle
@@ -82,20 +82,22 @@ class Autograd:
         >>> torch.ones(1, requires_grad=True).requires_grad
         True
         """
-        if self._view is not None and self._view.base is not None:
+        view = self._view
+        if view is not None and (view.base is not None or view.source is not None):
             self._read()  # the history may be another
         return self._ge is not None
 
     @requires_grad.setter
     def requires_grad(self, value: bool):
-        if self._ge is not None and not self.is_leaf:
+        if not is_of_leaf(self._ge):
             if not value:
                 raise explain(RuntimeError(NON_LEAF_GRAD))
             return
         if state.transforms:
             raise RuntimeError(IN_TRANSFORM)
         if not value:
-            freeze(self)
+            if self._ge is not None and self._ge[0].followed:
+                freeze(self)
         elif self._ge is None or not self._ge[0].followed:
             if self._is_inference and not state.inference:
                 raise RuntimeError(
@@ -106,6 +108,8 @@ class Autograd:
             if self._view is not None and self._view.base is not None:
                 self._view.base, self._view.skip = None, 0  # a leaf's history is its own, not its base's
             unfreeze(self)
+        if self._view is not None:
+            self._view.tell_views()
         if hasattr(self._level, "as_leaf"):  # a dual tensor
             self._level = self._level.as_leaf(self._ge)
 
@@ -132,6 +136,9 @@ class Autograd:
         >>> x.is_leaf, (2 * x).is_leaf
         (True, False)
         """
+        view = self._view
+        if view is not None and (view.base is not None or view.source is not None):
+            view.settle(self)
         edge = self._ge
         return edge is None or isinstance(edge[0], AccumulateGrad)
 
@@ -159,6 +166,8 @@ class Autograd:
         """The edge to the tape, of a view that is up to date."""
         if self._view is not None:
             self._read()
+            if self._ge is not None:
+                self._ge[0].check_followed()
         return self._ge
 
     def _own_edge(self) -> tuple:
@@ -308,12 +317,14 @@ class Autograd:
         >>> (torch.ones(1, requires_grad=True) * 2).detach_().requires_grad
         False
         """
-        if self._view is not None and self._view.base is not None:
+        if self._view is not None and self._view.is_view():
             raise RuntimeError(DETACHED_VIEW)
         if self.is_leaf:
             freeze(self)
         else:
             self._ge = None
+        if self._view is not None:
+            self._view.tell_views()
         return self
 
     @property

@@ -22,6 +22,7 @@ from ....transforms.linear_map import linear_map
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import PLAIN, composite, torch_op
 from ...dispatch.slots import Number, Tensors, python_number
+from ...tape.accumulate import is_of_leaf
 from ...tape.meta import NO_NONZERO, is_meta, meta_tensor, refusal
 from ...tape.modes import state
 from ...tensors import types as _types
@@ -609,7 +610,7 @@ def _setitem(self, index, value):
         if lens.__class__ is not Lens:
             lens, tensors, whole = parsed.lens, parsed.tensors, parsed.trivial(shape)
         new = _value(self, value)
-        if state.enabled and self._level is None and self._ge is not None and self.is_leaf:
+        if state.enabled and self._level is None and self._ge is not None and is_of_leaf(self._ge):
             raise RuntimeError(LEAF_INPLACE if tensors else LEAF_VIEW_INPLACE)
         if tensors:
             _set_at_tensors(self, None if whole else lens, tensors, new)

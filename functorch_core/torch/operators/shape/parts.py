@@ -185,7 +185,7 @@ def _copies(views) -> tuple[Tensor, ...]:
     """New views that autograd does not know to be views: writes to them go unseen by it."""
     for x in views:
         if x._level is None:
-            x._view.base, x._view.refuses, x._view.cut, x._view.untracked = None, None, True, True
+            x._view.base, x._view.source, x._view.refuses, x._view.untracked = None, None, None, True
     return tuple(views)
 
 

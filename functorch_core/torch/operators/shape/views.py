@@ -150,7 +150,7 @@ def view_dtype(self: Tensor, dtype) -> Tensor:
         self = self.detach()  # other bits' meaning has no derivative
     view = make_view(self, Lens("view_dtype", (wanted, here)))
     if view._level is None:  # autograd knows nothing of it
-        view._view.base, view._view.skip, view._view.cut = None, 0, True
+        view._view.base, view._view.skip, view._view.source = None, 0, None
     return view
 
 
