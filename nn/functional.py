@@ -1,6 +1,7 @@
 """torch.nn.functional: the layers as functions."""
 
 from importlib import import_module as _import_module
+from sys import modules as _modules
 
 from ..torch.compat.public_names import name_ops as _name_ops
 from ..torch.operators.linalg.distances import cosine_similarity, normalize, pairwise_distance, pdist
@@ -134,7 +135,9 @@ from ..torch.operators.nn.vision import (
     pixel_unshuffle,
     unfold,
 )
+from ..torch.tensors.active import active as _active
 
+_active.functional = _modules[__name__]
 _threshold = threshold  # what PyTorch's pickles call it
 _name_ops()
 

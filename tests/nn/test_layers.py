@@ -585,3 +585,37 @@ def test_replaced_functions_are_called(layer, args, function, shape):
         return calls, doubled
 
     agree(program)
+
+
+@pytest.mark.parametrize("options", [{}, {"need_weights": False}, {"average_attn_weights": False}])
+@pytest.mark.parametrize("own_widths", [False, True])
+def test_replaced_parts_of_attention_are_called(options, own_widths):
+    """What is put into nn.functional takes part: all that attention is made of."""
+
+    def program(t):
+        functional, calls = t.nn.functional, []
+        widths = {"kdim": 3, "vdim": 5} if own_widths else {}
+        module = t.nn.MultiheadAttention(4, 2, dropout=1e-9, **widths)
+        for p in module.parameters():
+            t.nn.init.constant_(p, 0.5)
+        x = t.linspace(-1, 1, 12).reshape(3, 1, 4)
+        given = (t.ones(2, 1, 3), t.ones(2, 1, 5)) if own_widths else (x, x)
+
+        def replaced(name):
+            original = getattr(functional, name)
+
+            def replacement(*args, **kwargs):
+                calls.append((name, len(args), sorted(kwargs)))
+                found = original(*args, **kwargs)
+                return (found[0] * 2, found[1]) if isinstance(found, tuple) else found * 2
+
+            return replacement
+
+        parts = "multi_head_attention_forward", "scaled_dot_product_attention", "linear", "softmax", "dropout"
+        with pytest.MonkeyPatch.context() as patch:
+            for name in parts:
+                patch.setattr(functional, name, replaced(name))
+            found = module(x, *given, **options)
+        return calls, found
+
+    agree(program)

@@ -33,6 +33,7 @@ class Active:
         "distributed",
         "lay_out",
         "like_parameter",
+        "functional",
         "observer",
         "vmap",
         "plain",
@@ -81,6 +82,8 @@ class Active:
         self.lay_out = None
         # views/memory_order.py, always: lets a fresh gradient lie in memory as its leaf does.
         self.like_parameter = None
+        # nn/functional.py, always: itself, for what calls the functions that it has at the time, which may be others.
+        self.functional = None
         # compat/autograd/collecting.py, while a profile is taken: `observer.call(op, args, kwargs)`, `.node(...)`,
         # `.range(name)` are told what is called.
         self.observer = None

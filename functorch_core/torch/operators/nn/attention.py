@@ -9,10 +9,10 @@ from ....kernels.reductions import softmax
 from ....transforms.remat import remat
 from ...dispatch.op import registry, torch_op
 from ...dispatch.slots import MaybeTensor
-from ...tensors.active import overridable
+from ...tensors.active import active, overridable
 from ...tensors.base import Tensor
 from ...views.memory_order import attended
-from ..linalg.matmul import baddbmm, bmm, broadcast_lead, linear, product
+from ..linalg.matmul import baddbmm, bmm, broadcast_lead, product
 from ..values import (
     aval_of,
     c_name,
@@ -27,9 +27,7 @@ from ..values import (
     wide,
     wrap_dim,
 )
-from .activation import torch_softmax
-from .other import dropout, dropout_mask
-from .vision import pad
+from .other import dropout_mask
 
 # ---- scaled dot product --------------------------------------------------------------------------
 
@@ -206,6 +204,8 @@ def scaled_dot_product_attention(
 
 # ---- multi-head ----------------------------------------------------------------------------------
 
+# Its parts are what nn.functional has at the call (`active.functional`): packages replace functions there.
+
 NEEDS_MASK = (
     "Need attn_mask if specifying the is_causal hint. You may use the "
     "Transformer module method `generate_square_subsequent_mask` to create "
@@ -271,7 +271,7 @@ def multi_head_attention_forward(
         shown = _shown_weights(weights, num_heads, average_attn_weights)
     else:
         out = _attend(q, k, v, mask, dropout_p, is_causal, batch, num_heads)
-    out = linear(out.transpose(0, 1).reshape(length * batch, width), out_proj_weight, out_proj_bias)
+    out = active.functional.linear(out.transpose(0, 1).reshape(length * batch, width), out_proj_weight, out_proj_bias)
     out = out.view(length, batch, out_proj_weight.shape[0])
     return (out, shown) if batched else (out.squeeze(1), None if shown is None else shown.squeeze(0))
 
@@ -373,10 +373,10 @@ def _as_float(mask, dtype):
 def _projected(query, key, value, separate, whole, whole_bias):
     """query, key and value projected; in one product where they are one tensor."""
     if separate is None and query is key and key is value:
-        return linear(query, whole, whole_bias).chunk(3, dim=-1)
+        return active.functional.linear(query, whole, whole_bias).chunk(3, dim=-1)
     weights = separate or whole.chunk(3)
     biases = (None,) * 3 if whole_bias is None else whole_bias.chunk(3)
-    return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
+    return [active.functional.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
 
 
 def _full_mask(mask, batch: int, heads: int, length: int, source: int):
@@ -397,7 +397,7 @@ def _appended(x, more, dim: int = 0):
 
 def _widened(mask):
     """A mask with a further key that takes part."""
-    return None if mask is None else pad(mask, (0, 1))
+    return None if mask is None else active.functional.pad(mask, (0, 1))
 
 
 def _merged(attn_mask, key_padding_mask, batch: int, heads: int, source: int):
@@ -414,9 +414,9 @@ def _merged(attn_mask, key_padding_mask, batch: int, heads: int, source: int):
 def _attend_with_weights(q, k, v, mask, dropout_p: float):
     q = q * math.sqrt(1.0 / q.shape[-1])
     scores = bmm(q, k.transpose(-2, -1)) if mask is None else baddbmm(mask, q, k.transpose(-2, -1))
-    shown = torch_softmax(scores, -1)
+    shown = active.functional.softmax(scores, dim=-1)
     if dropout_p > 0.0:
-        shown = dropout(shown, dropout_p)
+        shown = active.functional.dropout(shown, p=dropout_p)
     return bmm(shown, v), shown
 
 
@@ -424,5 +424,5 @@ def _attend(q, k, v, mask, dropout_p: float, is_causal: bool, batch: int, heads:
     if mask is not None:
         mask = mask.unsqueeze(0) if mask.shape[0] == 1 and mask.ndim == 3 else mask.view(batch, heads, -1, k.shape[1])
     q, k, v = (x.view(batch, heads, x.shape[1], x.shape[2]) for x in (q, k, v))
-    out = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
+    out = active.functional.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
     return out.reshape(batch * heads, *out.shape[2:])
