@@ -428,12 +428,33 @@ def test_plain_pickle(protocol):
     ]
     loaded = pickle.loads(pickle.dumps(things, protocol))
     loaded[0][1, 0] = 7
-    assert loaded[1].tolist() == [7, 4, 5] and base[1, 0].item() == 3
+    assert loaded[1].tolist() == [3, 4, 5] and base[1, 0].item() == 3
     assert type(loaded[2]) is torch.nn.Parameter and loaded[2].requires_grad
     for i in (3, 6, 7, 8, 9):
         assert loaded[i] is things[i]
     assert loaded[4] == base.shape and type(loaded[4]) is torch.Size
     assert loaded[5] == torch.device("cuda:1") and loaded[10].dtype is torch.uint16
+
+
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_what_tensors_share_after_a_plain_pickle(protocol):
+    """Only a tensor that is there twice: of one memory each has its own, and copies and checkpoints keep it."""
+
+    def told(library):
+        x = library.arange(4.0)
+        things = [x, x[1:], x.view(2, 2).t(), library.nn.Parameter(x), x, x.untyped_storage().nbytes()]
+        file = io.BytesIO()
+        library.save(things[:4], file)
+        file.seek(0)
+        found = []
+        for made in pickle.loads(pickle.dumps(things, protocol)), copy.deepcopy(things), library.load(file):
+            with library.no_grad():
+                made[0][1] = 7
+            found.append([y.tolist() if isinstance(y, library.Tensor) else y for y in made])
+            found.append([y.stride() for y in made[:4]] + [y is made[0] for y in made])
+        return found
+
+    assert told(torch) == told(reference)
 
 
 def test_plain_pickle_of_modules_and_optimizers():

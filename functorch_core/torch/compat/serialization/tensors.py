@@ -275,7 +275,9 @@ def _reduce_plain(tensor: Tensor) -> tuple:
     sizes = tuple(shape), tuple(strides)
     if is_meta(tensor):
         return _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, *sizes, tensor.requires_grad)
-    arguments = (storage_of(tensor), offset, *sizes, tensor.requires_grad, OrderedDict())
+    # An object of its own, as in PyTorch: for pickle, which goes by these, two tensors do not share their memory then.
+    storage = TypedStorage(cell=storage_of(tensor)._cell, dtype=tensor.dtype)
+    arguments = (storage, offset, *sizes, tensor.requires_grad, OrderedDict())
     found = metadata_of(tensor)
     more = () if found is None else (found,)
     if _is_young(tensor.dtype):
