@@ -312,21 +312,22 @@ def _between(values, ranks, interpolation: str):
     return p.select(near, p.add(below, p.mul(weight, step)), p.sub(above, p.mul(step, p.sub(1, weight))))
 
 
-def _check_quantile(name: str, x, q, interpolation):
+def _check_quantile(x, q, interpolation):
     if x.aval.dtype not in (dt.float32, dt.float64):
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if not x.aval.size:
-        raise RuntimeError(f"{name}() input tensor must be non-empty")
+        raise RuntimeError("quantile() input tensor must be non-empty")
     if interpolation not in _INTERPOLATIONS:
         raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+            f"{interpolation}"
         )
     if number_operand(q):
         return
     if q.aval.ndim > 1:
-        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q.aval.dtype != x.aval.dtype:
-        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
 
 
 def _quantile_node(a):
@@ -338,7 +339,7 @@ def _quantile_node(a):
 
 def _quantile(name: str, skip_nan: bool, doc: str):
     def fun(input: Tensor, q: Operand, dim=None, keepdim=False, *, interpolation="linear", out=None):
-        _check_quantile(name, input, q, interpolation)
+        _check_quantile(input, q, interpolation)
         x = input
         axes = tuple(range(x.aval.ndim)) if dim is None else (wrap_dim(dim, x.aval.ndim),)
         if dim is None or not x.aval.ndim:
@@ -368,7 +369,7 @@ def _quantile(name: str, skip_nan: bool, doc: str):
 
     def checked(input, q, *args, **kwargs):
         if not isinstance(q, Tensor) and not 0 <= q <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
+            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
         if isinstance(q, Tensor) and input.is_floating_point():  # of others the op says that it does not take them
             require_elements(q, IN_UNIT, name, "quantile() q values must be in the range [0, 1]")
         return op(input, q, *args, **kwargs)
