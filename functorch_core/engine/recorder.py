@@ -199,6 +199,15 @@ class Recording:
         self.ints.append(x)
         return SCALAR - 1
 
+    def takes_nothing(self) -> bool:
+        """Whether no recorded call has an operand."""
+        return 2 * len(self.signature) == len(self.sources)
+
+    def ends_with(self, unit: Unit, times: int) -> bool:
+        """Whether the last calls are so many of one unit."""
+        width = 1 + unit.n_inputs
+        return self.signature[-width * times :: width] == [unit] * times
+
     def calls(self) -> Iterator[tuple[Unit, list[int]]]:
         """The recorded calls: unit, and an integer for each of its operands."""
         signature, position = self.signature, 0
@@ -376,9 +385,9 @@ def computes_at_once() -> bool:
 
 def leaves_nothing_out() -> bool:
     """Whether what is done now, on the host and unseen by who watches ops, is what would be recorded: nothing is, of
-    which it could be a part."""
+    which it could be a part, but calls without operands, as those that make zeros."""
     recording = _state.recording
-    nothing = (recording is None or not recording.signature) and _state.at_once is None
+    nothing = (recording is None or recording.takes_nothing()) and _state.at_once is None
     return nothing and settings.tier == "auto" and not settings.debug_nans
 
 

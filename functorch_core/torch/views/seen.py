@@ -7,6 +7,7 @@ lens and the op that reads it: it appends to the recording and makes one alias a
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from operator import mul
@@ -97,20 +98,44 @@ class Seen:
 
 def element_of(lens: Lens, a: Aval) -> tuple[int | None, ...] | None:
     """Where the one element is that a lens shows of a tensor of this aval; None for other lenses."""
-    if lens.kind not in ("index", "select", "unbind") or not a.shape:
-        return None
-    spec, news = lens.params
-    if news or len(spec) != len(a.shape) or any([stays for _, _, _, stays in spec]):
+    spec = spec_of(lens, a)
+    if not spec or lens.params[1] or any([stays for _, _, _, stays in spec]):
         return None
     return tuple([start for start, _, _, _ in spec])
 
 
-def place_of(element: tuple[int | None, ...], ints: tuple[int, ...]) -> Sequence[int]:
+def spec_of(lens: Lens, a: Aval) -> tuple[tuple, ...] | None:
+    """Which elements a lens shows along each dimension of a tensor of this aval (see `kinds`); None if they lie
+    otherwise."""
+    if lens.kind not in ("index", "select", "unbind") or len(lens.params[0]) != len(a.shape):
+        return None
+    return lens.params[0]
+
+
+def where_of(lens: Lens, a: Aval) -> Callable | None:
+    """What gives, of the ints of a lens, NumPy's index of the elements that it shows; None if they lie otherwise."""
+    element, spec = element_of(lens, a), spec_of(lens, a)
+    if element is not None:
+        return functools.partial(place_of, element)
+    return None if spec is None else functools.partial(region_of, spec)
+
+
+def place_of(element: tuple[int | None, ...], ints: tuple[int, ...]) -> tuple[int, ...]:
     """Where an element is whose place leaves the ints of its lens open."""
     if len(ints) == len(element):
         return ints
     given = iter(ints)
-    return [next(given) if i is None else i for i in element]
+    return tuple([next(given) if i is None else i for i in element])
+
+
+def region_of(spec: Sequence[tuple], ints: tuple[int, ...]) -> tuple[int | slice, ...]:
+    """Which elements a lens of this spec shows, as NumPy's index; what it leaves open, the ints say."""
+    given, found = iter(ints), []
+    for start, n, step, stays in spec:
+        if start is None:
+            start = next(given)
+        found.append(slice(start, start + n * step, step) if stays else start)
+    return tuple(found)
 
 
 def units_of(known: Seen | SeenSeveral | None) -> list[Unit]:

@@ -15,10 +15,11 @@ from ....core.aval import Aval
 from ....core.trace import trace_closed
 from ....engine import from_numpy
 from ....engine.again import NAMED
-from ....engine.recorder import leaves_nothing_out, record
+from ....engine.modes import settings
+from ....engine.recorder import Recording, leaves_nothing_out, record
 from ....engine.signatures import bounded
-from ....engine.units import SCALAR_AVALS
-from ....engine.value import computed
+from ....engine.units import SCALAR_AVALS, Unit
+from ....engine.value import SMALL, Value, computed, kept_on_host
 from ....kernels.values import expanded
 from ....ops.signature import fits
 from ...dispatch.op import PLAIN
@@ -28,7 +29,7 @@ from ...tensors.active import active
 from ...tensors.base import Tensor, from_array
 from ...tensors.promotion import cast, holds
 from ...views.cells import INT, STATIC_ENDS, is_apart, is_on_tape, is_static_index, overwrite, put_values
-from ...views.seen import MOST, element_of, filled, place_of, places
+from ...views.seen import MOST, filled, places, where_of
 
 # ---- what an index is known by -------------------------------------------------------------------
 
@@ -118,12 +119,12 @@ def where_true(self, mask: Tensor) -> Tensor | None:
 
 class Write(NamedTuple):
     """What x[index] = value was found to be: the op that gives the whole after it, the ints of its lens, where among
-    them those that vary are, and where the element is if it is a number that is written to one (see `seen.Seen`)."""
+    them those that vary are, and if it is a number to which elements it goes (see `seen.where_of`)."""
 
     op: GraphOp
     ints: tuple[int, ...]
     open: tuple[int, ...]
-    element: tuple[int | None, ...] | None
+    where: Callable | None
 
 
 # By the avals of what is written to and of what is written (of a number its class) and the index; None after the first
@@ -141,39 +142,58 @@ def write_again(tensor: Tensor, index, value) -> bool:
     known = None if b is None else _writes.get((a, key, b))
     if known is None:
         return False
-    op, own, open_places, element = known
+    op, own, open_places, where = known
     if ints:
         own = filled(own, open_places, ints)
-    if element is not None and _written_in_memory(tensor, element, own, value):
+    if where is not None and _written_in_memory(tensor, where, own, value):
         return True
     if value.__class__ in PLAIN:
         value = value._value if value._view is None else value._view.read(value)
+    elif value.__class__ is bool:
+        value = int(value)
     old = tensor._value if tensor._view is None else tensor._view.read(tensor)
-    overwrite(tensor, record(op.unit, (old, value, *own), 3))
+    made = record(op.unit, (old, value, *own), 3)
+    overwrite(tensor, made)
+    if where is not None:
+        _compute_after_many(made, op.unit)
     return True
 
 
-EXACT = 1 << 53  # NumPy rounds integers beyond it to a float64 first
+MANY = 8  # numbers that are written one after the other, so that more are to be expected: they are a loop's
 
 
-def _written_in_memory(tensor: Tensor, element: tuple[int | None, ...], ints: tuple[int, ...], number) -> bool:
-    """Whether a number has been written to the memory of a tensor that is apart: where its numbers are on the host, in
-    an array of their own, and nothing is recorded. So a loop that writes to each element records nothing: 20,000 such
+def _compute_after_many(written: Value, unit: Unit):
+    """Compute what is recorded if it ends in many such writes, so that further ones go to the memory; they are counted
+    at each MANYth result alone. Ten rounds of zeros(1000) and 1,000 writes: 0.05 s for 5, of which XLA had most."""
+    recording = written.recording
+    counted = recording.__class__ is Recording and written.slot % MANY == MANY - 1 and settings.tier == "auto"
+    if counted and recording.ends_with(unit, MANY):
+        recording.flush("numbers are written one by one")
+
+
+EXACT = 1 << 53  # NumPy rounds integers beyond it to a float64 first; negative ones it does not wrap
+IN_MEMORY = {d for d in dt.REAL if d.isbuiltin == 1} | {dt.bool_, dt.bfloat16}  # numbers are rounded there as by `cast`
+
+
+def _written_in_memory(tensor: Tensor, where: Callable, ints: tuple[int, ...], number) -> bool:
+    """Whether a number has been written to the memory of a tensor that is apart: where its numbers are on the host, and
+    nothing is recorded of which it could be a part. So a loop that writes to each element records nothing: 20,000 such
     writes came to programs of 1,024 writes each, which took 2 s and 400 MB to compile."""
     old, alias = tensor._value, tensor._view
     if old.recording is not None or alias is not None and alias.seen != alias.cell.version:
         return False
-    data = old.data
-    if data.__class__ is not np.ndarray or getrefcount(data) != NAMED + 1:  # of the value
+    data = kept_on_host(old) if leaves_nothing_out() else None
+    if data is None or data.dtype not in IN_MEMORY:
         return False
-    if getrefcount(old) != NAMED + (1 if alias is None else 2) or not leaves_nothing_out():  # of the tensor, the cell
+    if number.__class__ is int and not (-EXACT if data.dtype.kind != "u" else 0) <= number <= EXACT:
         return False
-    flags, dtype = data.flags, data.dtype
-    if not (flags.owndata and flags.carray and dtype.isbuiltin == 1):
-        return False
-    if number.__class__ is int and dtype.kind == "f" and not -EXACT <= number <= EXACT:
-        return False
-    data[tuple(place_of(element, ints))] = number
+    alone = getrefcount(data) == NAMED + 1 and getrefcount(old) == NAMED + (1 if alias is None else 2)
+    flags = data.flags  # refers to it, too
+    if not (alone and flags.owndata and flags.carray):  # of its value, that of the tensor and of the cell
+        if data.nbytes >= SMALL:
+            return False
+        data = data.copy("C")
+    data[where(ints)] = number
     overwrite(tensor, computed(old.aval, data))
     return True
 
@@ -183,7 +203,7 @@ def _fill_at_mask(x, mask: Tensor, value) -> bool:
     a, b = x._value.aval, mask._value.aval
     if b.dtype is not dt.bool_ or a.dtype is b.dtype or a.shape != b.shape or not a.shape or not is_apart(x):
         return False
-    if value.__class__ not in (float, int) or _aval_of(value, a) is None:
+    if value.__class__ not in (float, int) or a.dtype not in FILLED or _aval_of(value, a) is None:
         return False
     overwrite(x, x.masked_fill(mask, value)._value)
     return True
@@ -205,8 +225,7 @@ def remember_write(tensor: Tensor, index, value, lens_at: Callable):
     open_places = None if lens is None else places(ints, lens.ints)
     if open_places is not None:
         writer = _writer(lens.static, a, b if b.__class__ is Aval else SCALAR_AVALS[b])
-        element = None if b.__class__ is Aval else element_of(lens, a)
-        _writes[a, key, b] = Write(writer, lens.ints, open_places, element)
+        _writes[a, key, b] = Write(writer, lens.ints, open_places, None if b.__class__ is Aval else where_of(lens, a))
 
 
 def _is_simple(tensor: Tensor, value) -> bool:
@@ -227,13 +246,18 @@ def _aval_of(value, a: Aval) -> Aval | type | None:
     if cls in PLAIN:
         found = value._value.aval
         return found if found.dtype == a.dtype else None
-    if cls is float and a.dtype in dt.FLOATING or cls is int and fits(value) and a.dtype in NUMERIC:
-        return cls if -MAX_HALF <= value <= MAX_HALF or holds(a.dtype, value) else None
+    if cls is float and a.dtype in dt.FLOATING or cls in INTS and a.dtype in SURELY and fits(value):
+        bound = SURELY[a.dtype]
+        return INTS.get(cls, cls) if -bound <= value <= bound or holds(a.dtype, value) else None
     return None
 
 
-MAX_HALF = float(dt.finfo(dt.float16).max)  # which all of these dtypes have
-NUMERIC = frozenset({*dt.FLOATING, dt.int64})
+MAX_HALF = float(dt.finfo(dt.float16).max)
+INTS = {int: int, bool: int}  # the class of number that one counts as
+# By dtype, up to which absolute value it has all numbers, or is taken to.
+SURELY = dict.fromkeys((*dt.FLOATING, dt.bool_), MAX_HALF)
+SURELY |= {d: min(MAX_HALF, dt.iinfo(d).max) for d in dt.INTEGER - dt.EMULATED.keys()}
+FILLED = dt.FLOATING | {dt.int64}
 
 
 @functools.lru_cache(1024)
