@@ -339,7 +339,7 @@ def test_numbers_are_written_to_parts_as_by_pytorch():
 
 
 ROUNDS_OF_WRITES = """
-import torch
+import contextlib, sys, torch
 from functorch_core import engine
 source = torch.arange(40.0)
 made = {
@@ -351,22 +351,46 @@ made = {
     "computed": lambda: source[:, None] * torch.ones(30),
     "larger": lambda: torch.zeros(400, 300),
 }
-for name, make in made.items():
-    for _ in range(9):
-        before = engine.stats()
-        x = make()
-        for i in range(1, 39):
-            for j in range(1, 29):
-                x[i, j] = (i * j) % 2
-            x[i, 2:5] = 1
-        assert x.sum().item() > 250
-        after = engine.stats()
-        ops = after["reference_ops"] - before["reference_ops"]
-    assert after["compiles"] == 0 and ops < 60, (name, ops, after)
+others = torch.empty(3, device="meta") if "meta" in sys.argv else None
+with torch.autocast("cpu") if "autocast" in sys.argv else contextlib.nullcontext():
+    for name, make in made.items():
+        for _ in range(9):
+            before = engine.stats()
+            x = make()
+            for i in range(1, 39):
+                for j in range(1, 29):
+                    x[i, j] = (i * j) % 2
+                x[i, 2:5] = 1
+            assert x.sum().item() > 250
+            after = engine.stats()
+            ops = after["reference_ops"] - before["reference_ops"]
+        assert after["compiles"] == 0 and ops < 60, (name, ops, after)
 """
 
 
-def test_what_is_made_in_each_round_and_written_to_is_not_recorded():
-    """Ten rounds of 1,000 writes to new zeros took 5 s: they were recorded, and compiled when they were seen again."""
-    call = [sys.executable, "-m", "functorch_core", "-c", ROUNDS_OF_WRITES]
+@pytest.mark.parametrize("beside", ["nothing", "meta", "autocast"])
+def test_what_is_made_in_each_round_and_written_to_is_not_recorded(beside):
+    """Ten rounds of 1,000 writes to new zeros took 5 s: they were recorded, and compiled when they were seen again. So
+    did all writes while there was a tensor on the meta device, or with autocast."""
+    call = [sys.executable, "-m", "functorch_core", "-c", ROUNDS_OF_WRITES, beside]
     subprocess.run(call, check=True, timeout=300)
+
+
+def test_writes_beside_the_meta_device_and_autocast():
+    found = []
+    for lib in (ours, reference):
+        other, told = lib.zeros(4, device="meta"), []
+        with lib.autocast("cpu"):
+            x, index = lib.zeros(4), lib.tensor([0, 2])
+            for i in range(TIMES):
+                x[1], other[1], x[index], other[index] = i, i, 2.0, 2.0
+                x[2:], other[2:], x[3] = i, 1, x[2] + x[1]
+                told += [x.tolist(), x[1].item(), other[1].is_meta, other[index].shape, x[1:].dtype == lib.float32]
+                for a, b in ((x, other), (x, other[0]), (other, x), (other, x[0])):
+                    try:
+                        a[0] = b
+                        told.append(a.device.type)
+                    except (RuntimeError, NotImplementedError) as error:
+                        told.append(type(error).__name__)
+        found.append(told)
+    assert found[0] == found[1]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 MEANINGS = ("intercepts", "autocast", "levels", "births", "meets_meta")
+OF_PLACES = ("intercepts", "levels", "births")  # that change x[i] and x[i] = y of tensors with data, too
 CARES = ("marks_inference", "watches", "loses_views")
 
 
@@ -37,15 +38,18 @@ class Active:
         "observer",
         "vmap",
         "plain",
+        "places_plain",
         "marks_uninitialized",
     )
     plain: bool  # whether nothing is on that changes what a call means: a hot path asks this alone
+    places_plain: bool  # whether nothing is on that changes what x[i] and x[i] = y mean of tensors with data
     careful: bool  # whether nodes are to be looked at when they are made, for what the CARES stand for
 
     def __setattr__(self, name: str, value):
         object.__setattr__(self, name, value)
         if name in MEANINGS:
             object.__setattr__(self, "plain", not any(map(self.__getattribute__, MEANINGS)))
+            object.__setattr__(self, "places_plain", not any(map(self.__getattribute__, OF_PLACES)))
         if name in CARES:
             object.__setattr__(self, "careful", any(map(self.__getattribute__, CARES)))
 

@@ -52,7 +52,7 @@ from ...views.seen import MOST, filled, places, remember, see_again, units_of
 from ..shape.copies import fill_number, fitted_to
 from ..shape.data import array_of
 from .fills import MASKS, check_mask, fills_mask, number_at_mask, one_of_dtype
-from .known import at_sight, listed, remember_write, where_true, write_again
+from .known import at_sight, is_plain_with, listed, remember_write, where_true, write_again
 
 WRONG_TYPE = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind})"
@@ -499,7 +499,7 @@ _seen: dict = bounded({}, units_of)  # what x[index] was found to be: see views.
 
 def getitem(self, index):
     """x[index]: a view, or a copy where a tensor, list or array is among the indices."""
-    if not (active.plain and self.__class__ in PLAIN):
+    if self.__class__ not in PLAIN or not (active.plain or is_plain_with(self, index)):
         return _getitem(self, index)
     if index.__class__ is list:
         index = listed(index)
@@ -589,7 +589,7 @@ composite(getitem, name="__getitem__", function=False, method=False)
 
 def setitem(self, index, value):
     """x[index] = value, broadcast and converted; differentiable."""
-    if active.plain and self.__class__ in PLAIN:
+    if self.__class__ in PLAIN and (active.plain or is_plain_with(self, index, value)):
         if not write_again(self, index, value):
             _setitem(self, index, value)
             remember_write(self, index, value, _lens_at)

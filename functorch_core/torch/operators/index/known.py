@@ -13,7 +13,7 @@ from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.aval import Aval
 from ....core.trace import trace_closed
-from ....engine import from_numpy
+from ....engine import from_numpy, is_absent
 from ....engine.again import NAMED
 from ....engine.modes import settings
 from ....engine.recorder import Recording, leaves_nothing_out, record
@@ -30,6 +30,15 @@ from ...tensors.base import Tensor, from_array
 from ...tensors.promotion import cast, holds
 from ...views.cells import INT, STATIC_ENDS, is_apart, is_on_tape, is_static_index, overwrite, put_values
 from ...views.seen import MOST, filled, places, where_of
+
+# ---- whether anything is active ------------------------------------------------------------------
+
+
+def is_plain_with(*args) -> bool:
+    """Whether x[index] of these, a tensor, the index and what may be written, means what it always does: while there
+    are tensors on the meta device, and with autocast, where neither is a tensor but the first, which has data."""
+    return active.places_plain and not is_absent(args[0]._value) and not any([isinstance(x, Tensor) for x in args[1:]])
+
 
 # ---- what an index is known by -------------------------------------------------------------------
 
