@@ -17,7 +17,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import LowerContext, Operand, callback_op
-from ..core.primitive import NOT_LINEAR, Primitive, Traits
+from ..core.primitive import NOT_LINEAR, Estimate, Primitive, Traits
 from ..core.reference import specialised
 from ..core.trace import bind
 from ..core.types import Batcheds, Dims, Function, Ints, Jvps, Tangents, Value
@@ -31,13 +31,24 @@ from .indexing import take_along_axis
 from .slicing import slice_in_dim
 from .structure import full, iota
 
-SORTING = Traits(family="sort", numpy=9, compiled=1.0, expensive=True)  # programs call NumPy back
+SORTING = Traits(family="sort", numpy=9, compiled=1.0, expensive=True)
+TOP = 1.2  # nanoseconds an element for the largest ones
 
 
 def _sorted(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
     """Of one array of NumPy's own numbers, which it sorts by vector instructions, a tenth counts."""
     alone = len(operands) == 1 and operands[0].dtype.kind in "fiu" and operands[0].dtype.itemsize >= 4
     return operands[0].size * (0.1 if alone else 1.0)
+
+
+def _called_back(numpy: float, work: Estimate) -> Estimate:
+    """What NumPy takes where programs call it back. So none is made for that alone: to sort 4096 x 4096 bytes took 2.8
+    s at the first call for 0.5, and the copies that XLA needs."""
+
+    def microseconds(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+        return numpy * 1e-3 * work(operands, results, params) if operands[0].size >= CALLBACK_FROM else 0.0
+
+    return microseconds
 
 
 # From so many elements on a CPU program sorts by a NumPy callback. XLA's sort against the callback,
@@ -115,15 +126,31 @@ def _host_keys(x: np.ndarray, descending: bool) -> list[np.ndarray]:
 
 
 def _host_float_key(x: np.ndarray) -> np.ndarray:
-    if x.itemsize <= 2:
+    if x.itemsize == 1:
         x = x.astype(np.float32)
-    key = (x + 0).view(UNSIGNED[x.itemsize])  # -0.0 + 0 is 0.0
+    if x.itemsize == 2:  # by its bits: float16 and bfloat16 add numbers one by one
+        key = x.view(np.uint16).copy()
+        sign, infinite = _sign_bit(dt.uint16), np.asarray(np.inf, x.dtype).view(np.uint16)
+        key[key == sign] = 0
+        nan = (key & ~np.uint16(sign)) > infinite
+    else:
+        key, nan = (x + 0).view(UNSIGNED[x.itemsize]), np.isnan(x)  # -0.0 + 0 is 0.0
     negative = key.view(f"i{x.itemsize}") >> (8 * x.itemsize - 1)  # all ones, or 0
-    key = key ^ (negative.view(key.dtype) | key.dtype.type(_sign_bit(key.dtype)))
-    nan = np.isnan(x)
+    negative = negative.view(key.dtype)
+    negative |= key.dtype.type(_sign_bit(key.dtype))
+    key ^= negative
     if nan.any():
         key[nan] = np.iinfo(key.dtype).max
     return key
+
+
+def _of_short_keys(key: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The numbers of float16 or bfloat16 that have these keys."""
+    positive = key.view(np.int16) >> 15  # all ones, or 0
+    bits = ~positive.view(np.uint16)
+    bits |= np.uint16(_sign_bit(dt.uint16))
+    bits ^= key
+    return bits.view(dtype)
 
 
 def _host_order(keys: list[np.ndarray]) -> np.ndarray:
@@ -138,7 +165,9 @@ def _host_order(keys: list[np.ndarray]) -> np.ndarray:
     if key.size < 1000 or key.itemsize <= 2:  # radix sort
         return np.argsort(key, axis=-1, kind="stable")
     if key.itemsize <= 4:
-        return _low_half(np.sort(_packed(key, np.arange(key.shape[-1])), axis=-1))
+        packed = _packed(key, np.arange(key.shape[-1]))
+        packed.sort(axis=-1)
+        return _low_half(packed)
     order = np.argsort(key, axis=-1)
     ordered = np.take_along_axis(key, order, -1)
     steps = ordered[..., 1:] != ordered[..., :-1]
@@ -150,11 +179,14 @@ def _host_order(keys: list[np.ndarray]) -> np.ndarray:
 
 
 def _packed(high: np.ndarray, low: np.ndarray) -> np.ndarray:
-    return high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)
+    out = high.astype(np.uint64)
+    out <<= np.uint64(32)
+    out |= low.view(np.uint64)
+    return out
 
 
 def _low_half(packed: np.ndarray) -> np.ndarray:
-    return (packed & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    return (packed & np.uint64(0xFFFFFFFF)).view(np.int64)
 
 
 # ---- sort ----------------------------------------------------------------------------------------
@@ -236,12 +268,37 @@ _OF_NUMPY = {dt.bool_, dt.float16, dt.float32, dt.float64} | {d for d in dt.INTE
 @specialised(_sort_at)
 def _sort_reference(*xs: np.ndarray, dimension: int, num_keys: int, descending: bool, stable: bool) -> list[np.ndarray]:
     if len(xs) == 1 and not _needs_keys(xs[0], stable):
-        out = np.sort(xs[0], axis=dimension)
+        out = _sorted_values(xs[0], dimension)
         return [np.flip(out, dimension) if descending else out]
+    if xs[0].size > PIECE and xs[0].ndim > 1:
+        return _sorted_in_pieces(xs, dimension, num_keys, descending)
     is_last = dimension == xs[0].ndim - 1  # to move it there and back takes 4 us
     last = [np.ascontiguousarray(x if is_last else np.moveaxis(x, dimension, -1)) for x in xs]
     order = _host_order([key for x in last[:num_keys] for key in _host_keys(x, descending)])
     return [_taken(x, order) if is_last else np.moveaxis(_taken(x, order), -1, dimension) for x in last]
+
+
+PIECE = 1 << 20  # elements that are sorted with an index at once, for which there are keys, and indices of eight bytes
+
+
+def _sorted_in_pieces(xs: Sequence[np.ndarray], dimension: int, num_keys: int, descending: bool) -> list[np.ndarray]:
+    """Some rows at a time: 4096 x 4096 bytes and their places in 300 MB, at once in 1 GB."""
+    outs = [np.empty(x.shape, x.dtype) for x in xs]
+    moved, targets = ([np.moveaxis(x, dimension, -1) for x in arrays] for arrays in (xs, outs))
+    step = max(1, PIECE * len(moved[0]) // moved[0].size)
+    for i in range(0, len(moved[0]), step):
+        rows = [np.ascontiguousarray(x[i : i + step]) for x in moved]
+        order = _host_order([key for x in rows[:num_keys] for key in _host_keys(x, descending)])
+        for x, target in zip(rows, targets):
+            target[i : i + step] = _taken(x, order)
+    return outs
+
+
+def _sorted_values(x: np.ndarray, dimension: int) -> np.ndarray:
+    """The elements alone in order, of which equal ones are the same; short ones by a sort that counts them."""
+    if x.dtype == dt.bfloat16:
+        return _of_short_keys(np.sort(_host_float_key(x), dimension, "stable"), x.dtype)
+    return np.sort(x, dimension, "stable" if x.itemsize <= 2 else None)
 
 
 def _taken(x: np.ndarray, order: np.ndarray) -> np.ndarray:
@@ -255,7 +312,9 @@ def _taken(x: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 def _needs_keys(x: np.ndarray, stable: bool) -> bool:
     """Whether np.sort of the values could differ: it mixes 0.0 and -0.0, and does not know NaN in
-    the dtypes of ml_dtypes."""
+    the dtypes of ml_dtypes. Those of bfloat16 are sorted by their keys, which have one zero."""
+    if x.dtype == dt.bfloat16:
+        return bool((x.view(np.uint16) == _sign_bit(dt.uint16)).any())
     if x.dtype in (dt.float16, dt.float32, dt.float64):
         return stable and bool(np.any((x == 0) & np.signbit(x)))
     return x.dtype in dt.INEXACT
@@ -342,7 +401,7 @@ def _sort_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimension: int
 
 sort_p = Primitive(
     "sort",
-    traits=SORTING.but(work=_sorted),
+    traits=SORTING.but(work=_sorted, library=_called_back(SORTING.numpy, _sorted)),
     multiple=True,
     shape=_sort_shape,
     reference=_sort_reference,
@@ -386,11 +445,25 @@ def _top_k_at(x: Aval, *, k: int, largest: bool) -> Function | None:
 def _top_k_reference(x: np.ndarray, *, k: int, largest: bool) -> tuple[np.ndarray, ...]:
     order = _top_by_chunks(x, k, largest)
     if order is None:
-        (key,) = _host_keys(x, largest)
-        n = x.shape[-1]
-        whole = key.itemsize > 4 or 2 * k >= n
-        order = _host_order([key])[..., :k] if whole else _low_half(_least(_packed(key, np.arange(n)), k))
+        order = _top_in_pieces(np.ascontiguousarray(x).reshape(-1, x.shape[-1]), k, largest) if x.size else None
+        order = np.zeros((*x.shape[:-1], k), np.int64) if order is None else order.reshape(*x.shape[:-1], k)
     return _taken(x, order), order
+
+
+def _top_in_pieces(x: np.ndarray, k: int, largest: bool) -> np.ndarray:
+    """The indices of the k best of each row, looked for in some rows at a time, of a long row in the best of its parts:
+    5 of 16 million bytes in 20 MB, at once in 350."""
+    rows, n = x.shape
+    if x.size > PIECE and rows > 1:
+        step = max(1, PIECE // n)
+        return np.concatenate([_top_in_pieces(x[i : i + step], k, largest) for i in range(0, rows, step)])
+    if n > PIECE and 16 * k <= PIECE:  # of equal elements the first is in the first part
+        parts = [i + _top_in_pieces(x[:, i : i + PIECE], min(k, n - i), largest) for i in range(0, n, PIECE)]
+        places = np.concatenate(parts, axis=1)
+        return _taken(places, _top_in_pieces(_taken(x, places), k, largest))
+    (key,) = _host_keys(x, largest)
+    whole = key.itemsize > 4 or 2 * k >= n
+    return _host_order([key])[:, :k] if whole else _low_half(_least(_packed(key, np.arange(n)), k))
 
 
 def _least(packed: np.ndarray, k: int) -> np.ndarray:
@@ -452,7 +525,7 @@ def _top_k_batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -
 
 top_k_p = Primitive(
     "top_k",
-    traits=SORTING.but(numpy=1.2),
+    traits=SORTING.but(numpy=TOP, library=_called_back(TOP, SORTING.work)),
     multiple=True,
     shape=_top_k_shape,
     reference=_top_k_reference,
