@@ -125,19 +125,20 @@ def _chosen(x, dim, keepdim: bool, choose) -> list:
 
 
 def _fixed(order, axis: int, k: int):
-    """The index in sorted place k."""
+    """What is in sorted place k, of the indices in that order or the elements."""
     return p.slice_in_dim(order, start=k, limit=k + 1, dimension=axis)
 
 
 def _at_place(order, place, axis: int):
-    """The index in a sorted place that differs along the other axes (size 1 along this one)."""
+    """The same of a place that differs along the other axes (size 1 along this one)."""
     return p.take_along_axis(order, place, axis=axis, mode="promise_in_bounds")
 
 
 def _kept_sum(mask, axis: int):
     """How often a mask holds along an axis, which stays with size 1."""
-    counts = p.reduce_sum(p.convert(mask, dtype=dt.int64), axes=(axis,))
-    return kept(counts, mask, (axis,), True)
+    counted = dt.int32 if mask.aval.shape[axis] < 1 << 31 else dt.int64
+    counts = p.reduce_sum(p.convert(mask, dtype=counted), axes=(axis,))
+    return kept(p.convert(counts, dtype=dt.int64), mask, (axis,), True)
 
 
 def _median_place(values, order, axis: int):
@@ -187,8 +188,8 @@ def _middle(name: str, place, doc: str):
         if not input.aval.size:
             return like(p.full((), 0, input.aval.dtype), math.nan)
         x = p.reshape(input, shape=(input.aval.size,))
-        index = place(*sorted_with_index(x, 0), 0)
-        return _shared(x, at_index(x, index, 0, False)[0])
+        values = p.sort(stop_gradient(x), dimension=0)[0]  # alone: of 67 million bytes the indices take 3 GB
+        return _shared(x, p.reshape(place(values, values, 0), shape=()))
 
     def along(input: Tensor, dim, keepdim=False):
         require(input, d.REAL, f"{name}_cpu")
