@@ -28,14 +28,14 @@ def product(x, y, lead=None):
     return m.matmul(expanded(x, (*lead, *a.shape[-2:])), expanded(y, (*lead, *b.shape[-2:])))
 
 
-def powered(x, n: int):
-    """Square matrices to the power n >= 1."""
+def powered(x, n: int, multiply=product):
+    """Square matrices to the power n >= 1, by the product of two."""
     out = None
     while n:
         if n & 1:
-            out = x if out is None else product(out, x)
+            out = x if out is None else multiply(out, x)
         n >>= 1
-        x = product(x, x) if n else x
+        x = multiply(x, x) if n else x
     return out
 
 

@@ -16,6 +16,7 @@ from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..numpy.elementwise import as_array
 from ..ops.keys import philox_state
+from ..ops.linear_algebra import products
 from ..ops.promotion import canonical_axis
 from .convolution import pads_of
 from .shapes import pad
@@ -300,11 +301,12 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     (left, right), (batch_left, batch_right) = dimension_numbers
     dtype = fc.result_type(lhs, rhs)
     out = None if preferred_element_type is None else dt.canonical(preferred_element_type)
+    dtype = out if out is not None and dtype == dt.bool_ else dtype
     numbers = {"contract": (tuple(left), tuple(right)), "batch": (tuple(batch_left), tuple(batch_right))}
     lhs, rhs = as_dtype(lhs, dtype), as_dtype(rhs, dtype)
-    if out is not None and dt.category(out) >= dt.category(dtype):
+    if out is not None and dt.bool_ != out and dt.category(out) >= dt.category(dtype):
         return of_arrays(p.dot_general)(lhs, rhs, **numbers, out_dtype=out)
-    found = of_arrays(p.dot_general)(lhs, rhs, **numbers)
+    found = of_arrays(products(p.dot_general))(lhs, rhs, **numbers)
     return found if out is None else found.astype(out)
 
 

@@ -19,7 +19,7 @@ from .linear_algebra import products
 from .manipulation import matrix_transpose
 from .op import op
 from .places import exposed
-from .promotion import broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, cast
+from .promotion import broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, cast, in_one_dtype
 from .statistics import to_floats
 
 SQUARE = """{name} takes square matrices [..., n, n], got {aval}"""
@@ -230,7 +230,7 @@ def eigvals(x, /):
 
 def _stacked(x, y, name: str, square: bool):
     """Matrices and right sides [..., m, k] of one dtype with equal leading dimensions."""
-    x, y = products(name, x, y)
+    x, y = in_one_dtype(x, y)
     x, y = matrices(x, name, square), to_floats(y)
     vector = aval_of(y).ndim == 1
     if vector:
@@ -432,7 +432,8 @@ def _matrix_power(x, /, *, n):
         raise ValueError(SQUARE.format(name="matrix_power", aval=a))
     if n == 0:
         return m.identity(shape=a.shape, dtype=a.dtype)
-    return kernels.powered(p.inv(matrices(x, "matrix_power", square=True)) if n < 0 else x, abs(n))
+    x = p.inv(matrices(x, "matrix_power", square=True)) if n < 0 else x
+    return kernels.powered(x, abs(n), products(kernels.product))
 
 
 # ---- norms ---------------------------------------------------------------------------------------

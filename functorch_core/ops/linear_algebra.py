@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 
 from .. import primitives as p
@@ -10,31 +13,41 @@ from ..core.aval import aval_of
 from ..kernels import matrices as kernels
 from ..kernels.einsum import einsum as contracted
 from ..kernels.einsum import einsum_plan
+from ..kernels.elementwise import truth
 from ..kernels.shapes import as_diagonal
 from ..kernels.shapes import diagonal as diagonal_of
 from .declaring import check
 from .op import op
 from .places import exposed
-from .promotion import broadcast_shapes, broadcast_to, canonical_axis, cast, result_dtype
+from .promotion import broadcast_shapes, broadcast_to, canonical_axis, in_one_dtype
 from .statistics import sum_dtype
 
 MATMUL = """{name}: shapes {x} and {y} do not fit: the last dimension of the first, {n},
     must equal the {which} of the second, {m}."""
 
 
-def products(name: str, *operands) -> list:
-    """The operands in one numeric dtype; bools are not numbers, and need astype first."""
-    dtype = result_dtype(operands)
-    operands = [cast(x, dtype) for x in operands]
-    for x in operands:
-        check(name, x, dt.NUMERIC)
-    return operands
+def products(fun: Callable) -> Callable:
+    """A decorator: the operands come in one dtype.
+
+    Of bools a product says whether any pair is true in both. It is computed in float32, in which no sum of zeros and
+    ones is 0 unless all of them are, and for which there is a library.
+    """
+
+    @functools.wraps(fun)
+    def apply(*operands, **static):
+        operands = in_one_dtype(*operands)
+        if aval_of(operands[0]).dtype != dt.bool_:
+            return fun(*operands, **static)
+        return truth(fun(*[p.convert(x, dtype=dt.float32) for x in operands], **static))
+
+    return apply
 
 
 # ---- matmul --------------------------------------------------------------------------------------
 
 
 @op("fc", "fc.linalg", "x @ y")
+@products
 def matmul(x1, x2, /):
     """The matrix product over the last two dimensions; the others are broadcast.
 
@@ -45,7 +58,6 @@ def matmul(x1, x2, /):
     >>> fc.matmul(fc.asarray([[1., 2.], [3., 4.]]), fc.asarray([1., 1.]))
     Array([3., 7.], dtype=float32)
     """
-    x1, x2 = products("matmul", x1, x2)
     return matrix_product(x1, x2, "matmul")
 
 
@@ -65,6 +77,7 @@ def matrix_product(x, y, name: str):
 
 
 @op("fc", "fc.linalg")
+@products
 def vecdot(x1, x2, /, *, axis=-1):
     """The dot product along `axis`, the first operand conjugated; the others are broadcast.
 
@@ -72,7 +85,6 @@ def vecdot(x1, x2, /, *, axis=-1):
     >>> fc.vecdot(fc.asarray([1., 2.]), fc.asarray([3., 4.]))
     Array(11., dtype=float32)
     """
-    x1, x2 = products("vecdot", x1, x2)
     a, b = aval_of(x1), aval_of(x2)
     ndim = min(a.ndim, b.ndim)
     if not ndim:
@@ -93,6 +105,7 @@ def vecdot(x1, x2, /, *, axis=-1):
 
 
 @op("fc", "Array", names="a b")
+@products
 def dot(x1, x2, /):
     """NumPy's dot: sums over the last dimension of x1 and the second to last of x2.
 
@@ -100,7 +113,6 @@ def dot(x1, x2, /):
     >>> fc.dot(fc.asarray([1., 2.]), fc.asarray([3., 4.]))
     Array(11., dtype=float32)
     """
-    x1, x2 = products("dot", x1, x2)
     a, b = aval_of(x1), aval_of(x2)
     if not a.ndim or not b.ndim:
         shape = broadcast_shapes(a.shape, b.shape)
@@ -115,6 +127,7 @@ def dot(x1, x2, /):
 
 
 @op("fc", "fc.linalg")
+@products
 def tensordot(x1, x2, /, *, axes=2):
     """Products summed over several dimensions: the last `axes` of x1 with the first of x2, or the
     pairs of axes=(of x1, of x2).
@@ -126,7 +139,6 @@ def tensordot(x1, x2, /, *, axes=2):
     Array([[3., 3.],
            [3., 3.]], dtype=float32)
     """
-    x1, x2 = products("tensordot", x1, x2)
     a, b = aval_of(x1), aval_of(x2)
     if hasattr(axes, "__index__"):
         n = axes.__index__()
@@ -143,6 +155,7 @@ def tensordot(x1, x2, /, *, axes=2):
 
 
 @op("fc", "fc.linalg", names="a b")
+@products
 def outer(x1, x2, /):
     """The products of all pairs of elements of two arrays of one dimension, a matrix.
 
@@ -153,7 +166,6 @@ def outer(x1, x2, /):
     Array([[3., 4.],
            [6., 8.]], dtype=float32)
     """
-    x1, x2 = products("outer", x1, x2)
     a, b = aval_of(x1), aval_of(x2)
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError(f"outer takes arrays of one dimension, got {a} and {b}")
@@ -162,6 +174,7 @@ def outer(x1, x2, /):
 
 
 @op("fc", names="a b")
+@products
 def kron(x1, x2, /):
     """The Kronecker product: every element of x1 times the whole of x2.
 
@@ -169,7 +182,7 @@ def kron(x1, x2, /):
     >>> fc.kron(fc.asarray([1, 10]), fc.asarray([1, 2]))
     Array([ 1,  2, 10, 20], dtype=int64)
     """
-    return kernels.kron(*products("kron", x1, x2))
+    return kernels.kron(x1, x2)
 
 
 @op("fc.linalg")
@@ -180,7 +193,8 @@ def cross(x1, x2, /, *, axis=-1):
     >>> fc.linalg.cross(fc.asarray([1., 0., 0.]), fc.asarray([0., 1., 0.]))
     Array([0., 0., 1.], dtype=float32)
     """
-    x1, x2 = products("cross", x1, x2)
+    x1, x2 = in_one_dtype(x1, x2)
+    check("cross", x1, dt.NUMERIC)
     shape = broadcast_shapes(aval_of(x1).shape, aval_of(x2).shape, name="cross")
     d = canonical_axis(axis, len(shape), "cross")
     if shape[d] != 3 or any(v.ndim < len(shape) - d or v.shape[d - len(shape)] != 3 for v in map(aval_of, (x1, x2))):
@@ -241,8 +255,9 @@ def trace(x, /, *, offset=0, dtype=None):
 
 
 @op
+@products
 def _einsum(*arrays, subscripts, path):
-    return contracted(products("einsum", *arrays), subscripts, path)
+    return contracted(arrays, subscripts, path)
 
 
 @exposed("fc")

@@ -34,6 +34,12 @@ def promote(*operands, name: str = "the operation", to_inexact: bool = False) ->
     return broadcast_together([cast(x, dtype) for x in operands], name)
 
 
+def in_one_dtype(*operands) -> list:
+    """The operands in their common dtype; their shapes stay."""
+    dtype = result_dtype(operands)
+    return [cast(x, dtype) for x in operands]
+
+
 def result_dtype(operands) -> np.dtype:
     """The dtype that arrays and weak Python numbers promote to."""
     operands = [x if isinstance(x, (Weak, *SCALARS)) else aval_of(x).dtype for x in operands]

@@ -1,0 +1,67 @@
+"""Operations of bool arrays: products say whether any pair is true, arithmetic is that of integers, as in JAX."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import functorch_core as fc
+import functorch_core.numpy as jnp
+from functorch_core import lax
+
+rng = np.random.default_rng(0)
+A, B, V = rng.random((3, 4)) > 0.6, rng.random((4, 3)) > 0.6, rng.random(4) > 0.5
+
+
+def agree(found, wanted):
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found, wanted)
+
+
+PRODUCTS = {  # of m, jnp or np
+    "matmul": lambda m, a, b, v: m.matmul(a, b),
+    "of a vector": lambda m, a, b, v: a @ v,
+    "of a stack": lambda m, a, b, v: m.stack([a, ~a]) @ b,
+    "dot": lambda m, a, b, v: m.dot(a, b),
+    "dot of vectors": lambda m, a, b, v: m.dot(v, ~v),
+    "dot with a scalar": lambda m, a, b, v: m.dot(a, v[0]),
+    "vecdot": lambda m, a, b, v: m.vecdot(a, v),
+    "inner": lambda m, a, b, v: m.inner(a, v),
+    "outer": lambda m, a, b, v: m.outer(v, ~v),
+    "kron": lambda m, a, b, v: m.kron(a, b),
+    "tensordot": lambda m, a, b, v: m.tensordot(a, b, axes=1),
+    "tensordot of two": lambda m, a, b, v: m.tensordot(a, b.T, axes=2),
+    "einsum": lambda m, a, b, v: m.einsum("ij,jk->ik", a, b),
+    "einsum of three": lambda m, a, b, v: m.einsum("ij,jk,j->i", a, b, v),
+    "einsum that sums": lambda m, a, b, v: m.einsum("ij->i", a),
+    "einsum of a diagonal": lambda m, a, b, v: m.einsum("ii", a[:, :3]),
+    "multi_dot": lambda m, a, b, v: m.linalg.multi_dot([a, b, a]),
+    "matrix_power": lambda m, a, b, v: m.linalg.matrix_power(a[:, :3], 5),
+    "of nothing": lambda m, a, b, v: a[:, :0] @ b[:0],
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name):
+    case = PRODUCTS[name]
+    arrays = tuple(map(fc.asarray, (A, B, V)))
+    wanted = case(np, A, B, V)
+    agree(case(jnp, *arrays), wanted)
+    agree(fc.jit(lambda *arrays: case(jnp, *arrays))(*arrays), wanted)
+    agree(fc.vmap(lambda a: case(jnp, a, *arrays[1:]))(arrays[0][None])[0], wanted)
+
+
+def test_products_do_not_wrap_or_overflow():
+    ones = fc.ones((1, 512), dtype=bool)
+    assert bool((ones @ ones.T)[0, 0])  # 512 is 0 in eight bits
+    power = jnp.linalg.matrix_power(fc.asarray([[True, True], [False, True]]), 1000)
+    agree(power, [[True, True], [False, True]])
+
+
+def test_products_with_other_dtypes():
+    i = np.arange(12, dtype=np.int8).reshape(4, 3)
+    agree(fc.asarray(A) @ fc.asarray(i), A @ i)
+    agree(jnp.matmul(A, B, preferred_element_type="int32"), A.astype("int32") @ B.astype("int32"))
+    agree(lax.dot(A, B), A @ B)
+    agree(lax.dot(A, B, preferred_element_type="int32"), A.astype("int32") @ B.astype("int32"))
