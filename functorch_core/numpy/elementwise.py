@@ -231,10 +231,10 @@ def ldexp(x1, x2, /):
     """
     x1 = floats(x1)
     x2 = fc.asarray(x2)
-    if x2.dtype not in dt.INTEGER:
+    if x2.dtype not in dt.INTEGER and x2.dtype != dt.bool_:
         raise TypeError(f"ldexp takes integer exponents, got {x2.aval}; convert them: x2.astype(fc.int32)")
     limit = 2 ** (PARTS[x1.dtype][2] - 1) - 2
-    x2 = fc.clip(x2, -4 * limit, 4 * limit)
+    x2 = fc.clip(x2.astype(dt.int64), -4 * limit, 4 * limit)  # which int8 does not hold
     for _ in range(4):  # each factor is a number of this dtype
         part = fc.clip(x2, -limit, limit)
         x1 = x1 * fc.exp2(part.astype(x1.dtype))

@@ -25,36 +25,54 @@ KINDS = {
 
 
 def binary(
-    name: str, apply: Callable, doc: str, example: str, gives: str, *, allowed=dt.ALL, to_inexact=False, **declared
+    name: str,
+    apply: Callable,
+    doc: str,
+    example: str,
+    gives: str,
+    *,
+    allowed=dt.ALL,
+    to_inexact=False,
+    to_numeric=False,
+    **declared,
 ) -> Op:
     """An operation of two operands that are promoted and broadcast first, of fc and places `also`; see op."""
 
     def fun(x1, x2, /):
-        x1, x2 = promote(x1, x2, name=name, to_inexact=to_inexact)
+        x1, x2 = promote(x1, x2, name=name, to_inexact=to_inexact, to_numeric=to_numeric)
         check(name, x1, allowed)
         return apply(x1, x2)
 
     takes = "Operands are promoted to one dtype and broadcast to one shape."
-    return _finish(fun, name, doc, takes, example, gives, allowed, to_inexact, **declared)
+    return _finish(fun, name, doc, takes, example, gives, allowed, to_inexact, to_numeric, **declared)
 
 
 def unary(
-    name: str, apply: Callable, doc: str, example: str, gives: str, *, allowed=dt.ALL, to_inexact=False, **declared
+    name: str,
+    apply: Callable,
+    doc: str,
+    example: str,
+    gives: str,
+    *,
+    allowed=dt.ALL,
+    to_inexact=False,
+    to_numeric=False,
+    **declared,
 ) -> Op:
     """An operation of one operand."""
 
     def fun(x, /):
-        (x,) = promote(x, name=name, to_inexact=to_inexact)
+        (x,) = promote(x, name=name, to_inexact=to_inexact, to_numeric=to_numeric)
         check(name, x, allowed)
         return apply(x)
 
-    return _finish(fun, name, doc, "", example, gives, allowed, to_inexact, **declared)
+    return _finish(fun, name, doc, "", example, gives, allowed, to_inexact, to_numeric, **declared)
 
 
-def _finish(fun, name, doc, takes, example, gives, allowed, to_inexact, also=(), names="") -> Op:
+def _finish(fun, name, doc, takes, example, gives, allowed, to_inexact, to_numeric, also=(), names="") -> Op:
     fun.__name__ = fun.__qualname__ = name
     fun.__module__ = sys._getframe(2).f_globals["__name__"]  # where it is declared
-    dtypes = "Integers and bools become float32." if to_inexact else ""
+    dtypes = "Integers and bools become float32." if to_inexact else "Bools become int64." if to_numeric else ""
     if allowed != dt.ALL:
         dtypes += f" TypeError for dtypes other than {KINDS[allowed]}."
     details = " ".join(f"{takes} {dtypes}".split())

@@ -17,6 +17,12 @@ from .promotion import broadcast_together, cast, promote, result_dtype
 
 # ---- arithmetic ----------------------------------------------------------------------------------
 
+
+def _bools_as_they_are(apply: Callable) -> Callable:
+    """Of bools, which are whole and not negative, what an operation of numbers would leave as it is."""
+    return lambda x: x if aval_of(x).dtype == dt.bool_ else apply(x)
+
+
 add = binary(
     "add",
     p.add,
@@ -66,16 +72,14 @@ positive = unary(
     "+x, elementwise: x itself.",
     "fc.positive(fc.asarray([1, -2]))",
     "Array([ 1, -2], dtype=int64)",
-    allowed=dt.NUMERIC,
     also=("+x",),
 )
 abs = unary(
     "abs",
-    p.abs,
+    _bools_as_they_are(p.abs),
     "The absolute value, elementwise; of complex numbers the real magnitude.",
     "fc.abs(fc.asarray([1., -2.]))",
     "Array([1., 2.], dtype=float32)",
-    allowed=dt.NUMERIC,
     also=("abs x",),
 )
 square = unary(
@@ -84,7 +88,7 @@ square = unary(
     "x * x, elementwise.",
     "fc.square(fc.asarray([1, -2]))",
     "Array([1, 4], dtype=int64)",
-    allowed=dt.NUMERIC,
+    to_numeric=True,
 )
 reciprocal = unary(
     "reciprocal",
@@ -129,6 +133,7 @@ floor_divide = binary(
     "fc.floor_divide(fc.asarray([7, -7]), 2)",
     "Array([ 3, -4], dtype=int64)",
     allowed=dt.REAL,
+    to_numeric=True,
     also=("x // y",),
 )
 remainder = binary(
@@ -138,6 +143,7 @@ remainder = binary(
     "fc.remainder(fc.asarray([7, -7]), 3)",
     "Array([1, 2], dtype=int64)",
     allowed=dt.REAL,
+    to_numeric=True,
     also=("x % y",),
 )
 fmod = binary(
@@ -147,6 +153,7 @@ fmod = binary(
     "fc.fmod(fc.asarray([7, -7]), 3)",
     "Array([ 1, -1], dtype=int64)",
     allowed=dt.REAL,
+    to_numeric=True,
 )
 
 
@@ -167,16 +174,15 @@ hypot = binary(
 def pow(x1, x2, /):
     """x1 to the power x2, elementwise.
 
-    Operands are promoted to one dtype and broadcast to one shape. A Python int as the exponent is
-    exact repeated multiplication. TypeError for bools; ValueError for integers to a negative int.
+    Operands are promoted to one dtype and broadcast to one shape; bools become int64. A Python int as the
+    exponent is exact repeated multiplication. ValueError for integers to a negative int.
 
     >>> import functorch_core as fc
     >>> fc.pow(fc.asarray([2., 3.]), 2)
     Array([4., 9.], dtype=float32)
     """
     whole = x2.__class__ is int or (x2.__class__ is float and x2 in (1.0, 2.0, -1.0))
-    base, power = promote(x1, x2, name="pow")
-    check("pow", base, dt.NUMERIC)
+    base, power = promote(x1, x2, name="pow", to_numeric=True)
     if not whole:
         return p.pow(base, power)
     if x2 < 0 and aval_of(base).dtype in dt.INTEGER:
@@ -370,27 +376,27 @@ atan2 = binary(
 
 floor = unary(
     "floor",
-    kernels.whole(p.floor),
+    _bools_as_they_are(kernels.whole(p.floor)),
     "The greatest whole number not above x, elementwise.",
     "fc.floor(fc.asarray([1.5, -1.5]))",
     "Array([ 1., -2.], dtype=float32)",
-    allowed=dt.REAL,
+    allowed=dt.ORDERED,
 )
 ceil = unary(
     "ceil",
-    kernels.whole(p.ceil),
+    _bools_as_they_are(kernels.whole(p.ceil)),
     "The least whole number not below x, elementwise.",
     "fc.ceil(fc.asarray([1.5, -1.5]))",
     "Array([ 2., -1.], dtype=float32)",
-    allowed=dt.REAL,
+    allowed=dt.ORDERED,
 )
 trunc = unary(
     "trunc",
-    kernels.whole(p.trunc),
+    _bools_as_they_are(kernels.whole(p.trunc)),
     "The whole part of x, elementwise.",
     "fc.trunc(fc.asarray([1.5, -1.5]))",
     "Array([ 1., -1.], dtype=float32)",
-    allowed=dt.REAL,
+    allowed=dt.ORDERED,
 )
 
 
@@ -478,7 +484,7 @@ def clip(x, /, min=None, max=None):
     """x moved into [min, max], elementwise; None is no bound; max wins where min > max.
 
     Operands are promoted to one dtype and broadcast to one shape. The derivative where x equals a
-    bound is that of x. TypeError for bools and complex numbers.
+    bound is that of x. TypeError for complex numbers.
 
     >>> import functorch_core as fc
     >>> fc.clip(fc.asarray([-1., .5, 3.]), 0., 1.)
@@ -486,8 +492,12 @@ def clip(x, /, min=None, max=None):
     """
     operands = promote(*[v for v in (x, min, max) if v is not None], name="clip")
     x, bounds = operands[0], iter(operands[1:])
-    check("clip", x, dt.REAL)
-    return kernels.clamped(x, None if min is None else next(bounds), None if max is None else next(bounds))
+    check("clip", x, dt.ORDERED)
+    low, high = None if min is None else next(bounds), None if max is None else next(bounds)
+    if aval_of(x).dtype != dt.bool_:
+        return kernels.clamped(x, low, high)
+    x = x if low is None else p.or_(x, low)
+    return x if high is None else p.and_(x, high)
 
 
 # ---- complex numbers -----------------------------------------------------------------------------
@@ -503,7 +513,6 @@ real = unary(
     "The real part, elementwise.",
     "fc.real(fc.asarray([1 + 2j]))",
     "Array([1.], dtype=float32)",
-    allowed=dt.NUMERIC,
 )
 imag = unary(
     "imag",
@@ -511,7 +520,6 @@ imag = unary(
     "The imaginary part, elementwise: 0 of real numbers.",
     "fc.imag(fc.asarray([1 + 2j]))",
     "Array([2.], dtype=float32)",
-    allowed=dt.NUMERIC,
 )
 conj = unary(
     "conj",
@@ -519,7 +527,6 @@ conj = unary(
     "The complex conjugate, elementwise.",
     "fc.conj(fc.asarray([1 + 2j]))",
     "Array([1.-2.j], dtype=complex64)",
-    allowed=dt.NUMERIC,
     also=("Array", "Array as conjugate"),
 )
 

@@ -198,6 +198,7 @@ bitwise_left_shift = binary(
     "fc.bitwise_left_shift(fc.asarray([1, 5]), 2)",
     "Array([ 4, 20], dtype=int64)",
     allowed=dt.INTEGER,
+    to_numeric=True,
     also=("x << y",),
 )
 
@@ -209,15 +210,26 @@ bitwise_right_shift = binary(
     "fc.bitwise_right_shift(fc.asarray([8, -8]), 2)",
     "Array([ 2, -2], dtype=int64)",
     allowed=dt.INTEGER,
+    to_numeric=True,
     also=("x >> y",),
 )
+
+
+def _ones(x):
+    """How many bits of the absolute value are 1."""
+    dtype = aval_of(x).dtype
+    if dtype == dt.bool_:
+        return p.convert(x, dtype=dt.uint8)
+    return p.convert(p.population_count(p.abs(x) if dtype in dt.SIGNED else x), dtype=dt.uint8)
+
+
 bitwise_count = unary(
     "bitwise_count",
-    lambda x: p.convert(p.population_count(p.abs(x) if aval_of(x).dtype in dt.SIGNED else x), dtype=dt.uint8),
+    _ones,
     "How many bits of its absolute value are 1, as uint8.",
     "fc.bitwise_count(fc.asarray([5, -255]))",
     "Array([2, 8], dtype=uint8)",
-    allowed=dt.INTEGER,
+    allowed=BITS,
 )
 
 

@@ -22,15 +22,17 @@ DOES_NOT_FIT = """{aval} does not broadcast to the shape {shape}: each of its di
     last, must be equal or 1, and there are not more of them."""
 
 
-def promote(*operands, name: str = "the operation", to_inexact: bool = False) -> list:
+def promote(*operands, name: str = "the operation", to_inexact: bool = False, to_numeric: bool = False) -> list:
     """The operands in their common dtype and broadcast to their common shape.
 
     Python numbers are weak: they take the dtype of the arrays they meet unless their kind is
-    higher. `to_inexact` makes bools and integers the default float.
+    higher. `to_inexact` makes bools and integers the default float, `to_numeric` bools the default integer.
     """
     dtype = result_dtype(operands)
     if to_inexact and dtype not in dt.INEXACT:
         dtype = dt.DEFAULT_FLOAT
+    elif to_numeric and dtype == dt.bool_:
+        dtype = dt.DEFAULT_INT
     return broadcast_together([cast(x, dtype) for x in operands], name)
 
 

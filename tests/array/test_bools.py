@@ -26,6 +26,7 @@ PRODUCTS = {  # of m, jnp or np
     "dot": lambda m, a, b, v: m.dot(a, b),
     "dot of vectors": lambda m, a, b, v: m.dot(v, ~v),
     "dot with a scalar": lambda m, a, b, v: m.dot(a, v[0]),
+    "vdot": lambda m, a, b, v: m.vdot(a, a),
     "vecdot": lambda m, a, b, v: m.vecdot(a, v),
     "inner": lambda m, a, b, v: m.inner(a, v),
     "outer": lambda m, a, b, v: m.outer(v, ~v),
@@ -65,3 +66,49 @@ def test_products_with_other_dtypes():
     agree(jnp.matmul(A, B, preferred_element_type="int32"), A.astype("int32") @ B.astype("int32"))
     agree(lax.dot(A, B), A @ B)
     agree(lax.dot(A, B, preferred_element_type="int32"), A.astype("int32") @ B.astype("int32"))
+
+
+@pytest.mark.parametrize("name", "abs absolute positive conj conjugate real floor ceil trunc".split())
+def test_what_leaves_bools_as_they_are(name):
+    agree(getattr(jnp, name)(A), A)
+    agree(getattr(jnp, name)(True), True)
+    agree(fc.jit(getattr(jnp, name))(fc.asarray(A)), A)
+
+
+def test_parts_of_bools():
+    a = fc.asarray(A)
+    agree(a.imag, np.zeros_like(A))
+    agree(jnp.isreal(a), np.ones_like(A))
+    agree(jnp.iscomplex(a), np.zeros_like(A))
+    agree(jnp.bitwise_count(a), A.astype(np.uint8))
+    agree(abs(a), A)
+    agree(+a, A)
+
+
+def test_arithmetic_is_that_of_integers():
+    a, b = fc.asarray(A), fc.asarray(B.T)
+    i, j = A.astype(np.int64), B.T.astype(np.int64)
+    agree(jnp.square(a), i)
+    agree(a**2, i)
+    agree(jnp.power(a, b), i**j)
+    agree(a << b, i << j)
+    agree(a >> b, i >> j)
+    agree(fc.grad(lambda x: (x * jnp.square(a)).sum())(fc.ones(A.shape)), i.astype(np.float32))
+    ones = fc.ones(A.shape, dtype=bool)
+    agree(a // ones, i)
+    agree(a % ones, 0 * i)
+    agree(jnp.fmod(a, ones), 0 * i)
+    agree(jnp.ldexp(1.5, a), np.ldexp(np.float32(1.5), i))
+
+
+def test_exponents_of_narrow_and_unsigned_integers():
+    for dtype in ("int8", "uint8", "uint32", "int64"):
+        agree(jnp.ldexp(fc.asarray([1.5, 3.0]), fc.asarray([4, 1], dtype=dtype)), np.float32([24, 6]))
+
+
+def test_bounds_that_are_bools():
+    a, b, v = A, B.T, V[None]
+    agree(jnp.clip(a, b, v), (a | b) & v)
+    agree(jnp.clip(a, None, v), a & v)
+    agree(jnp.clip(a, b), a | b)
+    assert jnp.clip(a, 0, 1).dtype == np.int64
