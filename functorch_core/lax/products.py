@@ -95,7 +95,7 @@ def _ragged_dot_general(lhs, rhs, group_sizes, numbers, preferred_element_type):
     ((left, right), (left_batch, right_batch)), (ragged,), groups = numbers
     if group_sizes.ndim != 1:
         raise NotImplementedError(GROUPS.format(found=group_sizes.aval))
-    ends = fc.cumsum(group_sizes)
+    ends = fc.cumulative_sum(group_sizes)
     places = fc.arange(lhs.shape[ragged])
     along = [1] * lhs.ndim
     along[ragged] = lhs.shape[ragged]

@@ -353,7 +353,7 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
     """
     if group_offset is not None:
         raise NotImplementedError("ragged_dot: group_offset is for several devices\n    Leave it out.")
-    ends = fc.cumsum(group_sizes)
+    ends = fc.cumulative_sum(group_sizes)
     rows = fc.arange(lhs.shape[0])
     inside = (rows[None, :] >= (ends - group_sizes)[:, None]) & (rows[None, :] < ends[:, None])
     dtype = fc.result_type(lhs, rhs)

@@ -50,6 +50,16 @@ def to_floats(x):
 # ---- sums and products ---------------------------------------------------------------------------
 
 
+def _or_of_bools(apply: Callable, of_bools: Callable) -> Callable:
+    """A sum or product of numbers; of bools, which dtype=bool asks for, whether any or all are true."""
+    return lambda x, **over: (of_bools if aval_of(x).dtype == dt.bool_ else apply)(x, **over)
+
+
+_total, _product = _or_of_bools(p.reduce_sum, p.reduce_or), _or_of_bools(p.reduce_prod, p.reduce_and)
+_totals = _or_of_bools(cumulative.cumsum, cumulative.cummax)
+_products = _or_of_bools(cumulative.cumprod, cumulative.cummin)
+
+
 @op("fc", "Array")
 def sum(x, /, axis=None, dtype=None, keepdims=False):
     """The sum over `axis` (an int, several, or None for all). Of nothing it is 0.
@@ -63,7 +73,7 @@ def sum(x, /, axis=None, dtype=None, keepdims=False):
     """
     axes = axes_of(x, axis, "sum")
     x = p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype))
-    return kept(p.reduce_sum(x, axes=axes), x, axes, keepdims)
+    return kept(_total(x, axes=axes), x, axes, keepdims)
 
 
 @op("fc", "Array")
@@ -78,7 +88,7 @@ def prod(x, /, axis=None, dtype=None, keepdims=False):
     """
     axes = axes_of(x, axis, "prod")
     x = p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype))
-    return kept(p.reduce_prod(x, axes=axes), x, axes, keepdims)
+    return kept(_product(x, axes=axes), x, axes, keepdims)
 
 
 @op("fc", "Array")
@@ -347,7 +357,7 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     >>> fc.cumulative_sum(fc.asarray([1, 2, 3]))
     Array([1, 3, 6], dtype=int64)
     """
-    return _cumulative(x, axis, dtype, include_initial, "cumulative_sum", cumulative.cumsum, 0)
+    return _cumulative(x, axis, dtype, include_initial, "cumulative_sum", _totals, 0)
 
 
 @op("fc")
@@ -358,7 +368,7 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     >>> fc.cumulative_prod(fc.asarray([1, 2, 3]))
     Array([1, 2, 6], dtype=int64)
     """
-    return _cumulative(x, axis, dtype, include_initial, "cumulative_prod", cumulative.cumprod, 1)
+    return _cumulative(x, axis, dtype, include_initial, "cumulative_prod", _products, 1)
 
 
 def _from_the_end(apply: Callable, x, axis: int, reverse: bool):
@@ -375,9 +385,17 @@ def _running(x, axis, name: str):
     return x, canonical_axis(axis, aval_of(x).ndim, name)
 
 
+def _running_dtype(x, wanted):
+    """That of cumsum and cumprod, which JAX leaves in the operand's, also where a sum is in 64 bits."""
+    dtype = aval_of(x).dtype
+    return dtype if wanted is None and dtype != dt.bool_ else sum_dtype(dtype, wanted)
+
+
 @op("fc", "Array", names="a")
 def cumsum(x, /, axis=None, dtype=None):
-    """The running sums along `axis` (None: of the flattened array). Dtypes as for sum.
+    """The running sums along `axis` (None: of the flattened array), in the dtype of x unless one is given.
+
+    Bools are summed as int64; cumulative_sum sums all integers in 64 bits.
 
     >>> import functorch_core as fc
     >>> fc.cumsum(fc.asarray([[1, 2], [3, 4]]), axis=0)
@@ -385,12 +403,12 @@ def cumsum(x, /, axis=None, dtype=None):
            [4, 6]], dtype=int64)
     """
     x, axis = _running(x, axis, "cumsum")
-    return cumulative.cumsum(p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype)), axis=axis)
+    return _totals(p.convert(x, dtype=_running_dtype(x, dtype)), axis=axis)
 
 
 @op("fc", "Array", names="a")
 def cumprod(x, /, axis=None, dtype=None):
-    """The running products along `axis` (None: of the flattened array). Dtypes as for sum.
+    """The running products along `axis` (None: of the flattened array). Dtypes as for cumsum.
 
     >>> import functorch_core as fc
     >>> fc.cumprod(fc.asarray([[1, 2], [3, 4]]), axis=0)
@@ -398,7 +416,7 @@ def cumprod(x, /, axis=None, dtype=None):
            [3, 8]], dtype=int64)
     """
     x, axis = _running(x, axis, "cumprod")
-    return cumulative.cumprod(p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype)), axis=axis)
+    return _products(p.convert(x, dtype=_running_dtype(x, dtype)), axis=axis)
 
 
 @op("fc", names="operand")

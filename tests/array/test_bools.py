@@ -106,9 +106,29 @@ def test_exponents_of_narrow_and_unsigned_integers():
         agree(jnp.ldexp(fc.asarray([1.5, 3.0]), fc.asarray([4, 1], dtype=dtype)), np.float32([24, 6]))
 
 
+def test_sums_that_are_bools():
+    for name, wanted in {"sum": A.any(1), "prod": A.all(1)}.items():
+        agree(getattr(jnp, name)(A, axis=1, dtype=bool), wanted)
+    agree(jnp.cumsum(A, axis=1, dtype=bool), np.logical_or.accumulate(A, axis=1))
+    agree(jnp.cumprod(A, axis=1, dtype=bool), np.logical_and.accumulate(A, axis=1))
+
+
 def test_bounds_that_are_bools():
     a, b, v = A, B.T, V[None]
     agree(jnp.clip(a, b, v), (a | b) & v)
     agree(jnp.clip(a, None, v), a & v)
     agree(jnp.clip(a, b), a | b)
     assert jnp.clip(a, 0, 1).dtype == np.int64
+
+
+@pytest.mark.parametrize("dtype", "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16".split())
+def test_running_sums_stay_in_their_dtype(dtype):
+    """As JAX's do; sums are of 64 bits. Recorded from JAX with 64 bits."""
+    x = np.array([1, 100, 101]).astype(dtype)
+    own, wide = ("int64",) * 2 if dtype == "bool" else (dtype, fc.sum(x).dtype)
+    for name in "cumsum cumprod nancumsum nancumprod".split():
+        apply = np.cumsum if "sum" in name else np.cumprod
+        agree(getattr(jnp, name)(x), apply(x, dtype=own))
+    assert fc.asarray(x).cumsum().dtype == own and jnp.cumsum(x, dtype="int64").dtype == np.int64
+    for name in "sum prod nansum nanprod cumulative_sum".split():
+        assert getattr(jnp, name)(x).dtype == wide
