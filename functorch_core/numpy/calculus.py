@@ -9,7 +9,7 @@ import numpy as np
 
 import functorch_core as fc
 
-from ..array.compose import as_dtype, composed, with_signature
+from ..array.compose import as_dtype, composed, promoted, with_signature
 from ..array.precision import with_precision
 from ..core import dtypes as dt
 from ..core.explain import explaining
@@ -244,7 +244,7 @@ VECTORS = "{name} takes two arrays of one dimension with elements, got {a} and {
 @with_precision
 @function("a v")
 def convolve(a, v, mode="full"):
-    """The convolution of two vectors: 'full', 'same' (the longer's size) or 'valid'.
+    """The convolution of two vectors: 'full', 'same' (the longer's size) or 'valid'. Integers become floats.
 
     >>> import functorch_core.numpy as jnp
     >>> jnp.convolve(jnp.asarray([1., 2., 3.]), jnp.asarray([1., 1.]))
@@ -280,23 +280,18 @@ def _vectors(name: str, a, v, mode: str):
     a, v = as_array(a), as_array(v)
     if a.ndim != 1 or v.ndim != 1 or not a.size or not v.size:
         raise ValueError(VECTORS.format(name=name, a=a.aval, v=v.aval))
-    dtype = fc.result_type(a, v)
-    return a.astype(dtype), v.astype(dtype)
+    return promoted(a, v)
 
 
 def _convolved(a, v, mode: str):
-    """The convolution of vectors, a not shorter than v, in their common dtype."""
-    n, m = a.size, v.size
+    """The convolution of vectors of one floating or complex dtype, a not shorter than v."""
+    m = v.size
     if a.dtype in dt.COMPLEX:
         re, im = fc.real, fc.imag
         real = _convolved(re(a), re(v), mode) - _convolved(im(a), im(v), mode)
         return real + 1j * (_convolved(re(a), im(v), mode) + _convolved(im(a), re(v), mode))
     before = {"full": m - 1, "same": m // 2, "valid": 0}[mode]
     after = {"full": m - 1, "same": (m - 1) // 2, "valid": 0}[mode]
-    if a.dtype in dt.INTEGER or a.dtype == dt.bool_:
-        padded = fc.pad(a, [(before, after)])
-        places = fc.arange(n + before + after - m + 1)[:, None] + fc.arange(m)[None, :]
-        return fc.sum(padded[places] * fc.flip(v), axis=1).astype(a.dtype)
     out = fc.conv(a[None, None], fc.flip(v)[None, None], padding=[(before, after)])
     return out[0, 0]
 

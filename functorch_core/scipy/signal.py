@@ -9,7 +9,7 @@ import numpy as np
 import functorch_core as fc
 
 from .. import primitives as p
-from ..array.compose import composed, missing_name, of_arrays
+from ..array.compose import composed, missing_name, of_arrays, promoted
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..numpy.elementwise import as_array, floats
@@ -43,12 +43,7 @@ def _convolved(x, y, mode: str):
         return real + 1j * (_convolved(re(x), im(y), mode) + _convolved(im(x), re(y), mode))
     pads = {"full": [(m - 1, m - 1) for m in y.shape], "valid": [(0, 0)] * y.ndim}
     pads["same"] = [(m // 2, m - m // 2 - 1) for m in y.shape]
-    integers = x.dtype not in dt.INEXACT
-    if integers:
-        x, y, dtype = x.astype(dt.float64), y.astype(dt.float64), x.dtype
-    kernel = fc.flip(y)[None, None]
-    out = of_arrays(p.conv)(x[None, None], kernel, padding=tuple(pads[mode]))[0, 0]
-    return fc.round(out).astype(dtype) if integers else out
+    return of_arrays(p.conv)(x[None, None], fc.flip(y)[None, None], padding=tuple(pads[mode]))[0, 0]
 
 
 def _pair(name: str, in1, in2, mode: str, ndim: int | None = None):
@@ -59,8 +54,7 @@ def _pair(name: str, in1, in2, mode: str, ndim: int | None = None):
         raise ValueError(f"{name} takes {wanted}, got {in1.aval} and {in2.aval}")
     if not in1.size or not in2.size:
         raise ValueError(f"{name} takes arrays with elements, got {in1.aval} and {in2.aval}")
-    dtype = fc.result_type(in1, in2)
-    return in1.astype(dtype), in2.astype(dtype)
+    return promoted(in1, in2)
 
 
 def _valid_order(name: str, in1, in2, mode: str):
@@ -112,7 +106,6 @@ def fftconvolve(in1, in2, mode="full", axes=None):
     Array([1., 3., 5., 3.], dtype=float32)
     """
     in1, in2 = _pair("fftconvolve", in1, in2, mode)
-    in1, in2 = floats(in1), floats(in2)
     axes = range(in1.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
     axes = [canonical_axis(d, in1.ndim, "fftconvolve") for d in axes]
     if _valid_order("fftconvolve", in1, in2, mode):

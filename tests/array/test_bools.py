@@ -7,7 +7,7 @@ import pytest
 
 import functorch_core as fc
 import functorch_core.numpy as jnp
-from functorch_core import lax
+from functorch_core import lax, scipy
 
 rng = np.random.default_rng(0)
 A, B, V = rng.random((3, 4)) > 0.6, rng.random((4, 3)) > 0.6, rng.random(4) > 0.5
@@ -119,6 +119,16 @@ def test_bounds_that_are_bools():
     agree(jnp.clip(a, None, v), a & v)
     agree(jnp.clip(a, b), a | b)
     assert jnp.clip(a, 0, 1).dtype == np.int64
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64"])
+def test_convolutions_are_of_floats(dtype):
+    x, y = rng.integers(0, 2 if dtype == "bool" else 100, (2, 5)).astype(dtype)
+    wanted = np.convolve(x.astype(np.float32), y.astype(np.float32))
+    agree(jnp.convolve(x, y), wanted)
+    agree(jnp.polymul(x, y), wanted)
+    agree(scipy.signal.convolve(x, y), wanted)
+    agree(jnp.correlate(x, y, "full"), np.correlate(x.astype(np.float32), y.astype(np.float32), "full"))
 
 
 @pytest.mark.parametrize("dtype", "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16".split())
