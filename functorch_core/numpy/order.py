@@ -395,7 +395,8 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
     >>> jnp.intersect1d(jnp.asarray([3, 1, 2]), jnp.asarray([2, 3]))
     Array([2, 3], dtype=int64)
     """
-    a, b = (fc.ravel(as_array(x)) for x in (ar1, ar2))
+    dtype = fc.result_type(ar1, ar2)
+    a, b = (fc.ravel(as_dtype(x, dtype)) for x in (ar1, ar2))
     found, valid = _set_of(a, False, size)
     out = _chosen(found, valid & fc.isin(found, b), size, fill_value, repeated=True)
     if not return_indices:

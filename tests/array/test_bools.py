@@ -131,6 +131,10 @@ def test_convolutions_are_of_floats(dtype):
     agree(jnp.correlate(x, y, "full"), np.correlate(x.astype(np.float32), y.astype(np.float32), "full"))
 
 
+def test_intersections_are_of_the_common_dtype():
+    agree(jnp.intersect1d(A, np.arange(4, dtype=np.int8)), np.int8([0, 1]))
+
+
 @pytest.mark.parametrize("dtype", "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16".split())
 def test_running_sums_stay_in_their_dtype(dtype):
     """As JAX's do; sums are of 64 bits. Recorded from JAX with 64 bits."""
