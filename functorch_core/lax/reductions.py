@@ -14,6 +14,7 @@ from .. import primitives as p
 from ..array.compose import as_dtype, composed, of_arrays
 from ..core import dtypes as dt
 from ..core.explain import explaining
+from ..kernels.complex_order import extreme_over
 from ..numpy.elementwise import as_array
 from ..ops.keys import philox_state
 from ..ops.linear_algebra import products
@@ -33,8 +34,8 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
-def _reduction(name: str, doc: str):
-    primitive = getattr(p, name)
+def _reduction(name: str, doc: str, how=lambda primitive: primitive):
+    primitive = how(getattr(p, name))
 
     def call(operand, axes):
         operand = as_array(operand)
@@ -53,8 +54,8 @@ def _reduction(name: str, doc: str):
 
 reduce_sum = _reduction("reduce_sum", "The sums over axes, in the operand's dtype.")
 reduce_prod = _reduction("reduce_prod", "The products over axes, in the operand's dtype.")
-reduce_max = _reduction("reduce_max", "The greatest elements over axes.")
-reduce_min = _reduction("reduce_min", "The least elements over axes.")
+reduce_max = _reduction("reduce_max", "The greatest elements over axes.", extreme_over)
+reduce_min = _reduction("reduce_min", "The least elements over axes.", extreme_over)
 reduce_and = _reduction("reduce_and", "Whether all hold (of integers: the bits all have) over axes.")
 reduce_or = _reduction("reduce_or", "Whether any holds (of integers: the bits one has) over axes.")
 reduce_xor = _reduction("reduce_xor", "Whether an odd number holds (of integers: bit by bit) over axes.")

@@ -72,7 +72,7 @@ def fmax(x1, x2):
     Array([1. , 0.5], dtype=float32)
     """
     x1, x2 = together(x1, x2)
-    return fc.where(fc.isnan(x1), x2, fc.where((x1 > x2) | fc.isnan(x2), x1, x2))
+    return fc.where((x1 > x2) | fc.isnan(x2), x1, x2)
 
 
 @function("x1 x2")
@@ -84,7 +84,7 @@ def fmin(x1, x2):
     Array([0.5, 0.5], dtype=float32)
     """
     x1, x2 = together(x1, x2)
-    return fc.where(fc.isnan(x1), x2, fc.where((x1 < x2) | fc.isnan(x2), x1, x2))
+    return fc.where((x1 < x2) | fc.isnan(x2), x1, x2)
 
 
 def together(*arrays) -> list:

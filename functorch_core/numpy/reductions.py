@@ -328,7 +328,7 @@ def nancumprod(a, axis=None, dtype=None):
 
 def _nan_extreme(name: str, a, axis, keepdims, initial, where):
     a = as_array(a)
-    if a.dtype not in dt.FLOATING:
+    if a.dtype not in dt.INEXACT:
         return _extreme(name, a, axis, keepdims, initial, where)
     sign = -1 if name == "max" else 1
     filled, gone = _without_nan(a, sign * float("inf"))

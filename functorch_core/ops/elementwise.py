@@ -9,6 +9,7 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..kernels import elementwise as kernels
+from ..kernels.complex_order import extreme_of_two
 from ..kernels.subgradients import signed_remainder
 from ..kernels.values import full_like as like
 from .declaring import binary, check, unary
@@ -463,19 +464,17 @@ nextafter = binary(
 
 maximum = binary(
     "maximum",
-    p.max,
-    "The larger of two, elementwise; NaN wins.",
+    extreme_of_two(p.max, p.gt),
+    "The larger of two, elementwise; NaN wins. Of complex numbers see less: x2 if one is NaN.",
     "fc.maximum(fc.asarray([1., 5.]), 3.)",
     "Array([3., 5.], dtype=float32)",
-    allowed=dt.ORDERED,
 )
 minimum = binary(
     "minimum",
-    p.min,
-    "The smaller of two, elementwise; NaN wins.",
+    extreme_of_two(p.min, p.lt),
+    "The smaller of two, elementwise; NaN wins. Of complex numbers see less: x2 if one is NaN.",
     "fc.minimum(fc.asarray([1., 5.]), 3.)",
     "Array([1., 3.], dtype=float32)",
-    allowed=dt.ORDERED,
 )
 
 

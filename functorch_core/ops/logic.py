@@ -8,6 +8,7 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..kernels import elementwise as kernels
+from ..kernels.complex_order import by_parts
 from .declaring import BITS, binary, unary
 from .op import op
 from .promotion import promote
@@ -32,38 +33,34 @@ not_equal = binary(
 )
 less = binary(
     "less",
-    p.lt,
-    "x1 < x2, elementwise.",
+    by_parts(p.lt),
+    "x1 < x2, elementwise; complex numbers by their real, then their imaginary parts.",
     "fc.less(fc.asarray([1, 2]), 2)",
     "Array([ True, False], dtype=bool)",
-    allowed=dt.ORDERED,
     also=("x < y",),
 )
 less_equal = binary(
     "less_equal",
-    p.le,
+    by_parts(p.le),
     "x1 <= x2, elementwise.",
     "fc.less_equal(fc.asarray([1, 2]), 2)",
     "Array([ True,  True], dtype=bool)",
-    allowed=dt.ORDERED,
     also=("x <= y",),
 )
 greater = binary(
     "greater",
-    p.gt,
+    by_parts(p.gt),
     "x1 > x2, elementwise.",
     "fc.greater(fc.asarray([1, 3]), 2)",
     "Array([False,  True], dtype=bool)",
-    allowed=dt.ORDERED,
     also=("x > y",),
 )
 greater_equal = binary(
     "greater_equal",
-    p.ge,
+    by_parts(p.ge),
     "x1 >= x2, elementwise.",
     "fc.greater_equal(fc.asarray([1, 2]), 2)",
     "Array([False,  True], dtype=bool)",
-    allowed=dt.ORDERED,
     also=("x >= y",),
 )
 

@@ -9,6 +9,7 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..kernels import reductions
+from ..kernels.complex_order import extreme_over
 from ..kernels.elementwise import same_or_nan, truth
 from ..kernels.shapes import differences
 from ..kernels.values import count_over, kept
@@ -139,9 +140,11 @@ def std(x, /, axis=None, correction=0.0, keepdims=False):
 # ---- extremes ------------------------------------------------------------------------------------
 
 
+_greatest, _least = extreme_over(p.reduce_max), extreme_over(p.reduce_min)
+
+
 def _extreme(x, axis, keepdims, name: str, reduce):
     axes = axes_of(x, axis, name)
-    check(name, x, dt.ORDERED)
     if axes and count_over(x, axes) == 0:
         raise ValueError(NO_ELEMENTS.format(name=name, axis=axis, aval=aval_of(x)))
     return kept(reduce(x, axes=axes), x, axes, keepdims)
@@ -149,7 +152,7 @@ def _extreme(x, axis, keepdims, name: str, reduce):
 
 @op("fc", "Array")
 def max(x, /, axis=None, keepdims=False):
-    """The greatest element over `axis`; NaN if there is one.
+    """The greatest element over `axis`; NaN if there is one. Complex numbers as by less.
 
     The derivative is shared by elements that are equally great. ValueError for no elements.
 
@@ -157,7 +160,7 @@ def max(x, /, axis=None, keepdims=False):
     >>> fc.max(fc.asarray([[1., 2.], [3., 0.]]), axis=0)
     Array([3., 2.], dtype=float32)
     """
-    return _extreme(x, axis, keepdims, "max", p.reduce_max)
+    return _extreme(x, axis, keepdims, "max", _greatest)
 
 
 @op("fc", "Array")
@@ -168,7 +171,7 @@ def min(x, /, axis=None, keepdims=False):
     >>> fc.min(fc.asarray([[1., 2.], [3., 0.]]), axis=0)
     Array([1., 0.], dtype=float32)
     """
-    return _extreme(x, axis, keepdims, "min", p.reduce_min)
+    return _extreme(x, axis, keepdims, "min", _least)
 
 
 @op("fc", "Array", names="a")
@@ -179,7 +182,7 @@ def ptp(x, /, axis=None, keepdims=False):
     >>> fc.ptp(fc.asarray([1., 5., 3.]))
     Array(4., dtype=float32)
     """
-    return p.sub(_extreme(x, axis, keepdims, "ptp", p.reduce_max), _extreme(x, axis, keepdims, "ptp", p.reduce_min))
+    return p.sub(_extreme(x, axis, keepdims, "ptp", _greatest), _extreme(x, axis, keepdims, "ptp", _least))
 
 
 @exposed("fc", names="a")
