@@ -234,7 +234,7 @@ class custom_vjp(_Custom):
     def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False):
         """Set the two halves of the rule. `optimize_remat` is JAX's hint: under a checkpoint only
         what is needed is computed again in any case. With symbolic_zeros fwd gets a CustomVJPPrimal for each array:
-        its `value`, and `perturbed`, True of what can have a derivative; cotangents that are zero come as zeros."""
+        its `value`, and whether it is `perturbed`: differentiated by. Cotangents that are zero come as zeros."""
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     def _check_ready(self):
@@ -243,11 +243,15 @@ class custom_vjp(_Custom):
 
     def _rule(self, static, in_tree, kinds):
         cell: dict = {}
+        return self._halves(static, in_tree, kinds, cell), cell
+
+    def _halves(self, static, in_tree, kinds, cell: dict, perturbed: tuple[bool, ...] | None = None) -> rules.VjpRule:
+        """The rule, which with symbolic_zeros is one for each set of perturbed arguments."""
 
         def fwd(*primals):
             given = rebuild(in_tree, primals, kinds)
-            if self.symbolic_zeros:
-                given = tree.map(lambda x: CustomVJPPrimal(x, x.aval.dtype in dt.INEXACT), given)
+            if perturbed is not None:
+                given = tree.map(CustomVJPPrimal, given, in_tree.unflatten(perturbed))
             out = self.fwd(*self._joined(static, given))
             if not isinstance(out, tuple) or len(out) != 2:
                 raise TypeError(
@@ -269,7 +273,11 @@ class custom_vjp(_Custom):
                 for g, k in zip(_cotangents_of(grads, in_tree, self.name), kinds)
             ]
 
-        return rules.VjpRule(fwd, bwd, self.name), cell
+        def by_perturbed(perturbed):
+            return self._halves(static, in_tree, kinds, {}, perturbed)
+
+        each = by_perturbed if self.symbolic_zeros and perturbed is None else None
+        return rules.VjpRule(fwd, bwd, self.name, each)
 
     def _apply(self, flat, rule, values):
         return rules.custom_vjp(flat, rule, values)

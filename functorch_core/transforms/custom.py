@@ -266,14 +266,23 @@ class VjpRule(_Memo):
     bwd(residuals, cotangents) -> one cotangent (or None) for each primal
 
     Cotangents of integer and bool outputs are None; all others are values, zeros included.
+    by_perturbed(perturbed) -> the rule of calls in which the derivative is taken by these primals, if that matters.
     """
 
-    def __init__(self, fwd: Function, bwd: Function, name: str = "") -> None:
+    def __init__(self, fwd: Function, bwd: Function, name: str = "", by_perturbed: Function | None = None) -> None:
         super().__init__()
         self.fwd, self.bwd, self.name = fwd, bwd, name or getattr(fwd, "__name__", "function")
+        self.by_perturbed = by_perturbed
 
     def __repr__(self) -> str:
         return f"vjp rule of {self.name}"
+
+    def at(self, perturbed: tuple[bool, ...]) -> VjpRule:
+        """The rule of calls in which these primals have a tangent."""
+        by_perturbed = self.by_perturbed
+        if by_perturbed is None:
+            return self
+        return self.remember(("perturbed", perturbed), lambda: by_perturbed(perturbed))
 
     def forward(self, in_avals: tuple[Aval, ...], out_avals: tuple[Aval, ...]) -> Graph:
         """primals -> outs, residuals."""
@@ -310,6 +319,10 @@ class BatchedVjpRule(VjpRule):
     def __init__(self, base: VjpRule, axis: Axis, dims: tuple[int | None, ...]) -> None:
         super().__init__(base.fwd, base.bwd, base.name)
         self.base, self.axis, self.dims = base, axis, dims
+
+    def at(self, perturbed: tuple[bool, ...]) -> VjpRule:
+        base = self.base.at(perturbed)
+        return self if base is self.base else base.batched(self.axis, self.dims)
 
     def _example(self, in_avals: tuple[Aval, ...], out_avals: tuple[Aval, ...]) -> tuple[tuple[Aval, ...], ...]:
         return (_one_example(in_avals, self.dims), _one_example(out_avals, (0,) * len(out_avals)))
@@ -439,6 +452,7 @@ def _custom_vjp_jvp(
     primals: Sequence[Value], tangents: Tangents, *, graph: Graph, rule: BatchedVjpRule | VjpRule
 ) -> Jvps:
     n, out_mask = len(graph.outputs), differentiable(graph.out_avals)
+    rule = rule.at(tuple(t is not None for t in tangents))
     forward = rule.forward(graph.in_avals, graph.out_avals)
     outs, residuals = parts(run(forward, primals), n)
     if not any(out_mask):

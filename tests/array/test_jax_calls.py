@@ -199,6 +199,70 @@ def test_rules_with_symbolic_zeros():
     assert [float(v) for v in fc.grad(g, (0, 1))(2.0, 3.0)] == [21, 2]
 
 
+def perturbed_by(differentiated):
+    """What the forward rule of f(x, y, {"a": a, "n": integers}) is told to be perturbed, each time it is called."""
+    told = []
+
+    @fc.custom_vjp
+    def f(x, y, z):
+        return jnp.sin(x) * y * z["a"] + z["n"]
+
+    def forward(x, y, z):
+        told.append((x.perturbed, y.perturbed, z["a"].perturbed, z["n"].perturbed))
+        return f(x.value, y.value, {k: v.value for k, v in z.items()}), None
+
+    f.defvjp(forward, lambda _, g: (g, 10 * g, {"a": 100 * g, "n": None}), symbolic_zeros=True)
+    x, n = jnp.asarray(1.0), jnp.asarray(2)
+    found = differentiated(lambda x, y, a: f(x, y, {"a": a, "n": n}), x)
+    return np.hstack(fc.tree.leaves(found)).tolist(), told
+
+
+ONLY_X, ONLY_Y = (True, False, False, False), (False, True, False, False)
+PERTURBED = {  # as JAX tells it
+    "x": (lambda f, x: fc.grad(f)(x, x, x), [1], ONLY_X),
+    "y": (lambda f, x: fc.grad(f, argnums=1)(x, x, x), [10], ONLY_Y),
+    "a": (lambda f, x: fc.grad(f, argnums=2)(x, x, x), [100], (False, False, True, False)),
+    "both": (lambda f, x: fc.grad(f, argnums=(0, 1))(x, x, x), [1, 10], (True, True, False, False)),
+    "stopped": (lambda f, x: fc.grad(lambda x: f(x, lax.stop_gradient(x), 1.0))(x), [1], ONLY_X),
+    "jit": (lambda f, x: fc.jit(fc.grad(f))(x, x, x), [1], ONLY_X),
+    "of jit": (lambda f, x: fc.grad(fc.jit(f), argnums=1)(x, x, x), [10], ONLY_Y),
+    "of vmap": (lambda f, x: fc.grad(lambda y: fc.vmap(lambda x: f(x, y, x))(jnp.ones(3)).sum())(x), [30], ONLY_Y),
+    "vmap": (lambda f, x: fc.vmap(fc.grad(f), (0, None, None))(jnp.ones(2), x, x), [1, 1], ONLY_X),
+    "scan": (
+        lambda f, x: fc.grad(lambda y: lax.scan(lambda c, _: (f(x, c, x), None), y, None, 2)[0])(x),
+        [100],
+        ONLY_Y,
+    ),
+    "cond": (lambda f, x: fc.grad(lambda x: fc.cond(x > 0, f, lambda *xs: xs[0], x, 1.0, 1.0))(x), [1], ONLY_X),
+    "checkpoint": (lambda f, x: fc.grad(fc.checkpoint(f))(x, x, x), [1], ONLY_X),
+}
+
+
+@pytest.mark.parametrize("name", PERTURBED)
+def test_what_is_perturbed(name):
+    differentiated, gradients, perturbed = PERTURBED[name]
+    found, told = perturbed_by(differentiated)
+    assert found == gradients
+    assert set(told) == {perturbed}
+
+
+def test_rules_of_several_sets_of_perturbed_arguments():
+    """Each has residuals of its own, also where one function is differentiated in several ways."""
+
+    @fc.custom_vjp
+    def f(x, y):
+        return x * y
+
+    def forward(x, y):
+        return x.value * y.value, (y.value if x.perturbed else None, x.value if y.perturbed else None)
+
+    f.defvjp(forward, lambda kept, g: tuple(None if v is None else v * g for v in kept), symbolic_zeros=True)
+    x, y = jnp.asarray(2.0), jnp.asarray(3.0)
+    for _ in range(3):
+        assert [float(fc.grad(f, argnums=i)(x, y)) for i in range(2)] == [3, 2]
+        assert [float(v) for v in fc.grad(f, argnums=(0, 1))(x, y)] == [3, 2]
+
+
 def test_keys_that_are_used_twice():
     draws = [fc.random.normal, fc.random.uniform, fc.random.split]
     for first in draws:
