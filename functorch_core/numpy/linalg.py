@@ -34,6 +34,7 @@ function = functools.partial(composed, space="fc.numpy.linalg")
 
 def symmetrized(a, symmetrize: bool):
     """(a + its adjoint) / 2, if that is asked for; what is not square as it is, for fc's function to refuse."""
+    a = floats(a)  # the sum of bools is none, that of narrow integers wraps
     square = a.ndim > 1 and a.shape[-1] == a.shape[-2]
     return (a + fc.conj(fc.matrix_transpose(a))) / 2 if symmetrize and square else a
 

@@ -516,3 +516,11 @@ def test_axes_lie_in_containers_of_any_class():
     for wrong in (Pair(0, {"u": 1}), Pair(0, 0, "m"), (0, 0), "a"):
         with pytest.raises(ValueError, match="does not fit"):
             fc.vmap(lambda p: p.a, in_axes=(wrong,))(given)
+
+
+def test_symmetric_matrices_of_bools_and_narrow_integers():
+    """They are made symmetric in floats: sums of bools are none, those of uint8 wrap."""
+    for a in (np.eye(2) > 0, np.diag([200, 100]).astype(np.uint8)):
+        np.testing.assert_allclose(jnp.linalg.cholesky(a), np.linalg.cholesky(a.astype(float)), rtol=1e-6)
+        np.testing.assert_allclose(jnp.linalg.eigvalsh(a), np.linalg.eigvalsh(a.astype(float)), rtol=1e-6)
+        np.testing.assert_allclose(jnp.linalg.eigh(a).eigenvalues, np.linalg.eigvalsh(a.astype(float)), rtol=1e-6)
