@@ -14,7 +14,7 @@ from ..array.precision import with_precision
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..ops.promotion import canonical_axis
-from .elementwise import as_array, floats, together
+from .elementwise import alike, as_array, floats, together
 from .reductions import average
 
 function = functools.partial(composed, space="fc.numpy")
@@ -58,7 +58,7 @@ def inner(a, b):
     >>> jnp.inner(jnp.asarray([[1., 2.], [3., 4.]]), jnp.asarray([1., 1.]))
     Array([3., 7.], dtype=float32)
     """
-    a, b = as_array(a), as_array(b)
+    a, b = alike(a, b)
     if not a.ndim or not b.ndim:
         return a * b
     return fc.tensordot(a, b, axes=((-1,), (-1,)))
@@ -73,7 +73,8 @@ def outer(a, b):
     Array([[ 1., 10.],
            [ 2., 20.]], dtype=float32)
     """
-    return fc.ravel(as_array(a))[:, None] * fc.ravel(as_array(b))
+    a, b = alike(a, b)
+    return fc.ravel(a)[:, None] * fc.ravel(b)
 
 
 @function("x1 x2")

@@ -89,8 +89,14 @@ def fmin(x1, x2):
 
 def together(*arrays) -> list:
     """Arrays and numbers in the dtype that they promote to, and broadcast."""
-    dtype = fc.result_type(*arrays)
-    return list(fc.broadcast_arrays(*[as_dtype(x, dtype) for x in arrays]))
+    return list(fc.broadcast_arrays(*alike(*arrays)))
+
+
+def alike(*arrays) -> list:
+    """Arrays and numbers in the dtype that they promote to; numbers, which as arrays would be of 64 bits, are weak."""
+    given = [as_array(x) if isinstance(x, (list, tuple)) else x for x in arrays]
+    dtype = fc.result_type(*given)
+    return [as_dtype(x, dtype) for x in given]
 
 
 @function("x1 x2")

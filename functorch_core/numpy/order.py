@@ -15,7 +15,7 @@ from ..core.explain import explaining
 from ..ops.host import host_array, is_traced
 from ..ops.promotion import canonical_axis
 from ..ops.searching import UniqueAll, UniqueCounts, UniqueInverse
-from .elementwise import as_array, floats
+from .elementwise import alike, as_array, floats
 
 function = functools.partial(composed, space="fc.numpy")
 
@@ -332,7 +332,7 @@ def union1d(ar1, ar2, *, size=None, fill_value=None):
     >>> jnp.union1d(jnp.asarray([3, 1]), jnp.asarray([2, 3]))
     Array([1, 2, 3], dtype=int64)
     """
-    both = fc.concat([fc.ravel(as_array(ar1)), fc.ravel(as_array(ar2))])
+    both = fc.concat(list(map(fc.ravel, alike(ar1, ar2))))
     return unique(both, size=size, fill_value=fill_value)
 
 
@@ -380,7 +380,7 @@ def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     >>> jnp.setxor1d(jnp.asarray([3, 1]), jnp.asarray([2, 3]))
     Array([1, 2], dtype=int64)
     """
-    (a, in_a), (b, in_b) = (_set_of(x, assume_unique, size) for x in (ar1, ar2))
+    (a, in_a), (b, in_b) = (_set_of(x, assume_unique, size) for x in alike(ar1, ar2))
     a, b, in_a, in_b = a, b, in_a & ~fc.isin(a, b), in_b & ~fc.isin(b, a)
     both, mask = fc.concat([a, b]), fc.concat([in_a, in_b])
     order = fc.argsort(both)
@@ -395,8 +395,7 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
     >>> jnp.intersect1d(jnp.asarray([3, 1, 2]), jnp.asarray([2, 3]))
     Array([2, 3], dtype=int64)
     """
-    dtype = fc.result_type(ar1, ar2)
-    a, b = (fc.ravel(as_dtype(x, dtype)) for x in (ar1, ar2))
+    a, b = map(fc.ravel, alike(ar1, ar2))
     found, valid = _set_of(a, False, size)
     out = _chosen(found, valid & fc.isin(found, b), size, fill_value, repeated=True)
     if not return_indices:

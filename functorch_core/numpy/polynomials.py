@@ -13,7 +13,7 @@ from ..array.compose import as_dtype, composed
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from .calculus import convolve
-from .elementwise import as_array, floats, together
+from .elementwise import alike, as_array, floats, together
 
 function = functools.partial(composed, space="fc.numpy")
 
@@ -26,11 +26,9 @@ def polyval(p, x, *, unroll=16):
     >>> jnp.polyval(jnp.asarray([1., 0., 2.]), 3.)
     Array(11., dtype=float32)
     """
-    p, x = as_array(p), as_array(x)
-    dtype = fc.result_type(p, x)
-    p, x = p.astype(dtype), x.astype(dtype)
+    p, x = alike(p, x)
     shape = np.broadcast_shapes(p.shape[1:], x.shape)
-    start = fc.zeros(shape, dtype=dtype)
+    start = fc.zeros(shape, dtype=p.dtype)
     return fc.scan(lambda total, c: (total * x + c, None), start, p)[0] if p.shape[0] else start
 
 
@@ -61,7 +59,8 @@ def polysub(a1, a2):
     >>> jnp.polysub(jnp.asarray([1., 2.]), jnp.asarray([3.]))
     Array([ 1., -1.], dtype=float32)
     """
-    return polyadd(a1, -as_array(a2))
+    a1, a2 = alike(a1, a2)
+    return polyadd(a1, -a2)
 
 
 def _trimmed(a):

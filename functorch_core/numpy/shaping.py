@@ -17,7 +17,7 @@ from ..core.explain import explaining
 from ..engine import Value
 from ..ops.promotion import broadcast_shapes as _broadcast_shapes
 from ..ops.promotion import canonical_axis
-from .elementwise import as_array
+from .elementwise import alike, as_array
 from .padding import padded
 
 function = functools.partial(composed, space="fc.numpy")
@@ -404,8 +404,8 @@ def append(arr, values, axis=None):
     Array([1, 2, 3, 4], dtype=int64)
     """
     if axis is None:
-        return fc.concat([fc.ravel(as_array(arr)), fc.ravel(as_array(values))])
-    return fc.concat([as_array(arr), as_array(values)], axis=axis)
+        return fc.concat(list(map(fc.ravel, alike(arr, values))))
+    return fc.concat(alike(arr, values), axis=axis)
 
 
 # ---- splitting -----------------------------------------------------------------------------------

@@ -173,7 +173,7 @@ def outer(x1, x2, /):
     return p.mul(p.broadcast_in_dim(x1, shape=shape, dims=(0,)), p.broadcast_in_dim(x2, shape=shape, dims=(1,)))
 
 
-@op("fc", names="a b")
+@op("fc", names="a b", scalars=True)
 @products
 def kron(x1, x2, /):
     """The Kronecker product: every element of x1 times the whole of x2.

@@ -518,6 +518,23 @@ def test_axes_lie_in_containers_of_any_class():
             fc.vmap(lambda p: p.a, in_axes=(wrong,))(given)
 
 
+def test_numbers_are_weak_beside_arrays():
+    """A Python number does not widen narrow integers, also where the function flattens or joins what it gets."""
+    x = np.array([[1, -2, 3], [4, 0, -6]], dtype=np.int8)
+    two = np.int8(2)
+    for name in "outer inner kron append union1d setxor1d intersect1d".split():
+        found, wanted = getattr(jnp, name)(x, 2), getattr(np, name)(x, two)
+        assert found.dtype == wanted.dtype == np.int8
+        np.testing.assert_array_equal(found, wanted)
+    assert jnp.polyval(x[0], 2).dtype == np.int8 and int(jnp.polyval(x[0], 2)) == 3
+    assert jnp.union1d([1, 2], [0.5]).tolist() == [0.5, 1, 2]
+
+
+def test_differences_of_polynomials_are_of_the_common_dtype():
+    x, y = np.array([1, -2], dtype=np.int8), np.array([3, 200, 1], dtype=np.uint8)
+    np.testing.assert_array_equal(jnp.polysub(x, y), np.polysub(x.astype(np.int16), y.astype(np.int16)))
+
+
 def test_symmetric_matrices_of_bools_and_narrow_integers():
     """They are made symmetric in floats: sums of bools are none, those of uint8 wrap."""
     for a in (np.eye(2) > 0, np.diag([200, 100]).astype(np.uint8)):
