@@ -81,7 +81,7 @@ def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
         return fc.round(x)
     x = as_array(x)
     whole = fc.trunc(x)
-    return whole + fc.trunc(2 * (x - whole))
+    return fc.where(fc.isinf(x), whole, whole + fc.trunc(2 * (x - whole)))  # of infinity the difference is NaN
 
 
 @function("x")

@@ -382,8 +382,8 @@ def _from_the_end(apply: Callable, x, axis: int, reverse: bool):
 
 
 def _running(x, axis, name: str):
-    """For NumPy's cumsum and its kind, axis=None flattens."""
-    if axis is None:
+    """For NumPy's cumsum and its kind, axis=None flattens; a scalar is one element along axis 0."""
+    if axis is None or (not aval_of(x).ndim and axis in (0, -1)):
         return p.reshape(x, shape=(aval_of(x).size,)), 0
     return x, canonical_axis(axis, aval_of(x).ndim, name)
 

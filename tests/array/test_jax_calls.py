@@ -541,3 +541,11 @@ def test_symmetric_matrices_of_bools_and_narrow_integers():
         np.testing.assert_allclose(jnp.linalg.cholesky(a), np.linalg.cholesky(a.astype(float)), rtol=1e-6)
         np.testing.assert_allclose(jnp.linalg.eigvalsh(a), np.linalg.eigvalsh(a.astype(float)), rtol=1e-6)
         np.testing.assert_allclose(jnp.linalg.eigh(a).eigenvalues, np.linalg.eigvalsh(a.astype(float)), rtol=1e-6)
+
+
+def test_rounding_of_infinity_and_sums_of_scalars():
+    np.testing.assert_array_equal(
+        lax.round(jnp.asarray([np.inf, -np.inf, np.nan, -2.5])), [np.inf, -np.inf, np.nan, -3]
+    )
+    for axis in (None, 0, -1):
+        assert jnp.cumsum(3, axis=axis).tolist() == jnp.cumprod(3, axis=axis).tolist() == [3]
