@@ -5,8 +5,9 @@ from __future__ import annotations
 from .. import engine, xla
 from ..core.warn import warn
 from ..torch.tensors.active import active
+from ._utils.fetch import ITERABLE
 from ._utils.pin_memory import pin_memory
-from ._utils.worker import ITERABLE, Job
+from ._utils.worker import Job
 from .datapipes.datapipe import IterDataPipe
 from .graph import PIPES
 from .graph_settings import apply_sharding, seeded

@@ -126,8 +126,10 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
             self._resume_workers()
         for worker in self._crew:
             worker.active, worker.tasks, worker.in_flight = True, 0, 0
+        self._filling = True  # the first tasks are one message for each worker
         for _ in range(self._prefetch_factor * self._num_workers):
-            self._try_put_index(send=False)
+            self._try_put_index()
+        self._filling = False
         for worker in self._crew:
             worker.send_backlog()
 
@@ -147,7 +149,7 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
 
     # ---- tasks
 
-    def _try_put_index(self, send: bool = True):
+    def _try_put_index(self):
         """Give the next task to the worker whose turn it is, if there is one."""
         try:
             index = self._next_index()
@@ -162,7 +164,7 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
         self._given[self._send_idx] = worker
         self._outstanding += 1
         self._send_idx += 1
-        if send:
+        if not self._filling:
             worker.send_backlog()
 
     def _fair_share(self) -> int:

@@ -12,7 +12,7 @@ from ..core.warn import warn
 from ._iterating import BaseIterator as _BaseDataLoaderIter  # noqa: F401 (the name that other packages ask for)
 from ._iterating import _SingleProcessDataLoaderIter
 from ._multiprocessing import _MultiProcessingDataLoaderIter
-from ._utils import worker
+from ._utils import fetch
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
 from .datapipes.datapipe import IterDataPipe, MapDataPipe
@@ -54,7 +54,8 @@ def _sharding_worker_init_fn(worker_init_fn: Callable | None, world_size: int, r
 
 
 class _DatasetKind:
-    Map, Iterable = worker.MAP, worker.ITERABLE
+    Map, Iterable = fetch.MAP, fetch.ITERABLE
+    create_fetcher = staticmethod(fetch.create_fetcher)
 
 
 class _InfiniteConstantSampler(Sampler):

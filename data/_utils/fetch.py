@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from .collate import default_collate
 
+MAP, ITERABLE = range(2)  # the kinds of datasets
+
+
+def create_fetcher(kind: int, dataset, auto_collation: bool, collate_fn, drop_last: bool) -> _BaseDatasetFetcher:
+    """A new reader of a dataset of this kind."""
+    cls = _MapDatasetFetcher if kind == MAP else _IterableDatasetFetcher
+    return cls(dataset, auto_collation, collate_fn, drop_last)
+
 
 def _nothing(indices):
     """Of datasets that know no quicker way to a batch than by its samples."""

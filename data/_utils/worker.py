@@ -23,12 +23,11 @@ from ...torch.compat.serialization.rebuilders import ExceptionWrapper
 from ...torch.operators.random.seeds import manual_seed
 from ..graph import PIPES
 from ..graph_settings import apply_sharding, seeded
-from . import fetch
+from .fetch import ITERABLE, create_fetcher
 from .transport import Channel, pack
 
 RESUME = "resume"
 BATCH, ERROR, END, RESUMED = range(4)
-MAP, ITERABLE = range(2)
 MP_STATUS_CHECK_INTERVAL = 5.0  # seconds between looks whether the other process lives
 
 
@@ -130,8 +129,7 @@ class Job:
 
     def fetcher(self):
         """A new reader of the dataset."""
-        cls = fetch._MapDatasetFetcher if self.kind == MAP else fetch._IterableDatasetFetcher
-        return cls(self.dataset, self.auto_collation, self.collate_fn, self.drop_last)
+        return create_fetcher(self.kind, self.dataset, self.auto_collation, self.collate_fn, self.drop_last)
 
     def seed(self):
         """Let random numbers be this worker's."""

@@ -538,6 +538,37 @@ def test_names_that_loaders_of_other_packages_import(t):
         importlib.import_module(f"{t}.dataloader")._sharding_worker_init_fn(None, 2, 0, 0)
 
 
+@BOTH
+def test_readers_that_loaders_of_other_packages_make(t):
+    pytest.importorskip(t.partition(".")[0])
+    kinds = importlib.import_module(t)._DatasetKind
+    assert kinds.create_fetcher(kinds.Map, [5, 6, 7], True, list, False).fetch([2, 0]) == [7, 5]
+    reader = kinds.create_fetcher(kinds.Iterable, Countdown(), True, list, False)
+    assert reader.fetch([None] * 2) == [3, 2] and list(reader.dataset_iter) == [1] and not reader.ended
+    assert importlib.import_module(f"{t}._utils").python_exit_status is False
+
+
+@BOTH
+def test_iterators_of_other_packages(t):
+    """They choose the next task themselves."""
+    pytest.importorskip(t.partition(".")[0])
+    module = importlib.import_module(f"{t}.dataloader")
+
+    class Counting(module._MultiProcessingDataLoaderIter):
+        asked = 0
+
+        def _try_put_index(self):
+            self.asked += 1
+            super()._try_put_index()
+
+    class Loader(module.DataLoader):
+        def _get_iterator(self):
+            return Counting(self)
+
+    iterator = iter(Loader(range(6), 2, num_workers=2))
+    assert [batch.tolist() for batch in iterator] == [[0, 1], [2, 3], [4, 5]] and iterator.asked == 7
+
+
 def test_errors_of_workers_are_those_of_other_processes():
     wrapper = importlib.import_module("functorch_core.torch._utils").ExceptionWrapper
     error = WorkerError(ValueError("no"), "in a worker")
