@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .. import engine, xla
 from ..core.warn import warn
+from ..torch import int64, tensor
+from ..torch.compat import distributed
 from ..torch.tensors.active import active
 from ._utils.fetch import ITERABLE
 from ._utils.pin_memory import pin_memory
@@ -34,11 +36,16 @@ class BaseIterator:
 
     def __init__(self, loader):
         self._dataset, self._dataset_kind = loader.dataset, loader._dataset_kind
+        self._world_size, self._rank = _distributed_settings()
+        self._group = None  # of the processes whose pipes are seeded alike
+        if isinstance(self._dataset, IterDataPipe) and distributed.is_initialized():
+            self._group = distributed.new_group(backend="gloo")
         self._seed_pipes(loader)
         self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._auto_collation, self._drop_last = loader._auto_collation, loader.drop_last
         self._index_sampler, self._num_workers = loader._index_sampler, loader.num_workers
         self._pin_memory = loader.pin_memory and _has_accelerator()
+        self._pin_memory_device = None
         if loader.pin_memory and not self._pin_memory:
             warn(NOT_PINNED)
         self._timeout, self._collate_fn = loader.timeout, loader.collate_fn
@@ -54,10 +61,14 @@ class BaseIterator:
         self._seed_pipes(loader)
 
     def _seed_pipes(self, loader):
-        """Draw the seed that the pipes of all workers share."""
+        """Draw the seed that the pipes of all workers share, of a process group that of its first process."""
         self._shared_seed = None
         if isinstance(self._dataset, IterDataPipe):
             self._shared_seed = random_seed(loader.generator)
+            if self._group is not None:
+                seed = tensor(self._shared_seed, dtype=int64)
+                distributed.broadcast(seed, 0, self._group)
+                self._shared_seed = seed.item()
             self._dataset = seeded(self._dataset, self._shared_seed)
 
     def _job(self, worker_init_fn) -> Job:
@@ -72,6 +83,8 @@ class BaseIterator:
             self._base_seed,
             self._num_workers,
             self._shared_seed,
+            world_size=self._world_size,
+            rank=self._rank,
         )
 
     def __iter__(self):
@@ -105,6 +118,13 @@ class BaseIterator:
         return pin_memory(data) if self._pin_memory else data
 
 
+def _distributed_settings() -> tuple[int, int]:
+    """How many processes read, and which of them this one is."""
+    if distributed.is_initialized():
+        return distributed.get_world_size(), distributed.get_rank()
+    return 1, 0
+
+
 def _has_accelerator() -> bool:
     return xla.default_device().platform != "cpu"
 
@@ -117,7 +137,7 @@ class _SingleProcessDataLoaderIter(BaseIterator):
         if self._timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         if isinstance(self._dataset, PIPES):
-            apply_sharding(self._dataset, 1, 0)
+            apply_sharding(self._dataset, self._world_size, self._rank)
         self._dataset_fetcher = self._job(None).fetcher()
 
     def _next_data(self):

@@ -115,6 +115,8 @@ class Job:
     num_workers: int
     shared_seed: int | None = None  # of pipes, the same in all workers
     id: int = 0
+    world_size: int = 1  # how many processes have workers, and which of them has this one
+    rank: int = 0
 
     def for_worker(self, worker_id: int) -> Job:
         """The same job for one of the workers."""
@@ -123,7 +125,7 @@ class Job:
     def prepare(self):
         """Tell pipes which part is this worker's, and call the user's function."""
         if isinstance(self.dataset, PIPES):
-            apply_sharding(self.dataset, self.num_workers, self.id)
+            apply_sharding(self.dataset, self.num_workers * self.world_size, self.id * self.world_size + self.rank)
         if self.init_fn is not None:
             self.init_fn(self.id)
 

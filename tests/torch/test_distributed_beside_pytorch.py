@@ -60,6 +60,7 @@ def test_methods_of_groups_and_groups_of_groups_do_as_with_pytorch(tmp_path):
         ("named_hooks.py", 12),
         ("local_sgd.py", 56),
         ("remote_modules.py", 13),
+        ("pipes.py", 12),
     ],
 )
 def test_programs_print_what_they_print_with_pytorch(program, lines):
