@@ -6,6 +6,7 @@ differentiation", 2008; Murray, "Differentiation of the Cholesky decomposition",
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..core.types import Batched, Cotangents, Dims, Function, Jvp, Tangents, Val
 from ..xla import flag
 from .arithmetic import add, mul, neg, sub
 from .batching import Axis, front_batch, move_batch_axis
+from .comparison import eq, le, lt, select
 from .linalg_matrices import (
     by_lapack,
     check_matrix,
@@ -32,7 +34,6 @@ from .linalg_matrices import (
     lower_triangle,
     matmul,
     nan,
-    nan_where_failed,
     of_each_side,
     scipy_routine,
     stacked,
@@ -40,52 +41,76 @@ from .linalg_matrices import (
     unless_empty,
     upper_triangle,
 )
-from .structure import reshape
+from .structure import broadcast_in_dim, full, iota, reshape, zeros
 
 # ---- cholesky ------------------------------------------------------------------------------------
 
 
-def cholesky(a: Value) -> Value:
+def cholesky(a: Value, *, minor: bool = False) -> Value:
     """Lower triangular L with L L^H = a, for Hermitian positive definite matrices [..., n, n].
 
-    Reads the lower triangle only. NaN where a matrix is not positive definite. The derivative is
+    Reads the lower triangle only. NaN where a matrix is not positive definite; with `minor` what belongs to the
+    leading minors before the first that is not stays, with the row of that up to its diagonal. The derivative is
     that of Hermitian matrices: it takes the Hermitian part of a tangent.
     """
-    return bind(cholesky_p, a)
+    return bind(cholesky_p, a, minor=bool(minor))
 
 
-def _cholesky_shape(a: Aval) -> Aval:
+def _cholesky_shape(a: Aval, **_: Any) -> Aval:
     check_matrix("cholesky", a, square=True)
     return a
 
 
-def _cholesky_one(a: np.ndarray) -> np.ndarray:
+def _cholesky_one(a: np.ndarray, *, minor: bool) -> np.ndarray:
     upper, info = scipy_routine("potrf", a.dtype)(a.T, lower=False, clean=True)
-    return np.tril(np.full_like(a, nan(a.dtype))) if info else upper.T
+    lower = upper.T
+    if info:
+        order = info if minor else 1
+        lower[order:] = lower[:, order - 1 :] = nan(a.dtype)
+        lower = np.tril(lower)
+    return lower
 
 
-def _cholesky_cpu(ctx: LowerContext, a: Operand) -> Operand:
+def _factor(info: Value, lower: Value, *, minor: bool) -> Value:
+    """What LAPACK left as the primitive's result: 0 above the diagonal, NaN where the factorisation failed."""
+    shape, batch = aval_of(lower).shape, aval_of(info)
+    *lead, n = range(len(shape) - 1)
+    failed = info if minor else zeros(batch)
+    order = select(eq(info, 0), full(batch.shape, shape[-1] + 1, dt.int32), failed)
+    order = broadcast_in_dim(order, shape=shape[:-1], dims=tuple(lead))
+    row = iota(shape=shape[:-1], dtype=dt.int32, dimension=n)
+    up_to = select(eq(add(row, 1), order), sub(row, 1), row)
+    last = select(lt(row, order), up_to, full(shape[:-1], -1, dt.int32))  # what each row keeps
+    column = iota(shape=shape, dtype=dt.int32, dimension=n + 1)
+    kept, inside = (le(column, broadcast_in_dim(x, shape=shape, dims=(*lead, n))) for x in (last, row))
+    return select(kept, lower, select(inside, full(shape, nan(lower.dtype), lower.dtype), zeros(aval_of(lower))))
+
+
+def _finished(ctx: LowerContext, info: Operand, lower: Operand, minor: bool) -> Operand:
+    return ctx.call(functools.partial(_factor, minor=minor), info, lower)[0]
+
+
+def _cholesky_cpu(ctx: LowerContext, a: Operand, *, minor: bool) -> Operand:
     upper, info = lapack(ctx, "potrf", ctx.call(swapped, a), [a.aval, info_aval(a.aval)], flag("uplo", "U"))
-    (lower,) = ctx.call(swapped, upper)
-    return ctx.call(lower_triangle, *nan_where_failed(ctx, info, lower))[0]
+    return _finished(ctx, info, ctx.call(swapped, upper)[0], minor)
 
 
-def _cholesky_cuda(ctx: LowerContext, a: Operand) -> Operand:
+def _cholesky_cuda(ctx: LowerContext, a: Operand, *, minor: bool) -> Operand:
     lower, info = cuda_call(
         ctx, "cusolver_potrf_ffi", [a], [a.aval, info_aval(a.aval)], "lower = true", matrices=("M", "Mv")
     )
-    return ctx.call(lower_triangle, *nan_where_failed(ctx, info, lower))[0]
+    return _finished(ctx, info, lower, minor)
 
 
-def _cholesky_native(ctx: LowerContext, a: Operand) -> Operand:
-    """XLA's own: 50 times slower than LAPACK on CPU, and not used there."""
+def _cholesky_native(ctx: LowerContext, a: Operand, *, minor: bool) -> Operand:
+    """XLA's own, which knows no minors: 50 times slower than LAPACK on CPU, and not used there."""
     lower = ctx.op("stablehlo.cholesky", a, out=a.aval, attrs="lower = true")
     return ctx.call(lower_triangle, lower)[0]
 
 
-def _cholesky_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
+def _cholesky_jvp(primals: Sequence[Value], tangents: Tangents, *, minor: bool) -> Jvp:
     """L^-1 dA L^-H is L^-1 dL and its adjoint: dL is L times its lower half."""
-    lower = cholesky(primals[0])
+    lower = cholesky(primals[0], minor=minor)
     right = triangular_solve(
         lower, hermitian_part(tangents[0]), left_side=False, lower=True, transpose_a=True, conjugate_a=True
     )

@@ -321,6 +321,21 @@ def test_indefinite_matrices_give_nan(dtype):
     np.testing.assert_array_equal(found[3], 2 * np.eye(3))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_minors_before_one_that_is_indefinite(dtype):
+    a = np.stack([definite(4, 4, dtype=dtype)] * 5)
+    for i in range(4):
+        a[i, i, i] = -1
+    (found,) = both(lambda x: p.cholesky(x, minor=True), a)
+    whole = np.linalg.cholesky(a[4])
+    near(found[4], whole)
+    for i in range(4):
+        near(found[i, : i + 1, :i], whole[: i + 1, :i])
+        behind = np.tril(np.ones((4, 4), bool))
+        behind[: i + 1, :i] = False
+        assert np.isnan(found[i][behind]).all() and not np.triu(found[i], 1).any()
+
+
 @pytest.mark.parametrize("dtype", WIDE)
 @pytest.mark.parametrize("name", ITERATIVE)
 def test_no_numbers_give_nan_and_an_end(name, dtype):

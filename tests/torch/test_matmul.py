@@ -242,6 +242,25 @@ def test_failures_raise_linalg_error(fun):
     assert isinstance(ours.value, RuntimeError) and str(ours.value) == str(theirs.value)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("upper", [False, True])
+def test_minors_that_are_not_positive(dtype, upper):
+    """A trust region's next step takes their order, and the factor of the minors before."""
+    draw = np.random.default_rng(0).standard_normal((7, 5, 5))
+    matrices = (draw + draw.swapaxes(-1, -2) + 2 * np.arange(7).reshape(-1, 1, 1) * np.eye(5)).astype(dtype)
+    matrices[6, 3, 3] = np.nan
+    factors, orders = torch.linalg.cholesky_ex(torch.tensor(matrices), upper=upper)
+    expected, theirs = reference.linalg.cholesky_ex(reference.tensor(matrices), upper=upper)
+    assert orders.tolist() == theirs.tolist() and len({*orders.tolist()}) > 2 and orders.dtype == torch.int32
+    for factor, wanted, order in zip(factors.numpy(), expected.numpy(), orders.tolist()):
+        if upper:
+            factor, wanted = factor.T, wanted.T
+        n = order if order else 5
+        kept = factor[:n, : n - (order > 0)], wanted[:n, : n - (order > 0)]
+        np.testing.assert_allclose(*kept, rtol=1e-4, atol=1e-5)
+    assert torch.linalg.cholesky_ex(torch.ones(2, 0, 0)).info.tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "hfft", "fft2", "rfft2", "fftn", "ihfft"])
 @pytest.mark.parametrize("norm", [None, "ortho", "forward"])
 def test_fft(name, norm):

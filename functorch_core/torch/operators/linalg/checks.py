@@ -79,12 +79,8 @@ def require_matrices_of_numbers(x, name: str = "linalg.svd"):
         require_elements(x, NUMBERS, name, message, error=LinAlgError, ndim=2)
 
 
-def check_info(name: str, info, message: str, number_of=None):
-    """LinAlgError if some matrix failed; inside func transforms and on meta nobody can know yet.
-
-    `number_of` gives what the message tells of the failed matrix of this flat index, by default
-    its info.
-    """
+def check_info(name: str, info, message: str):
+    """LinAlgError if some matrix failed; inside func transforms and on meta nobody can know yet."""
     if not is_readable(info):
         return
     array = info._array()
@@ -92,5 +88,5 @@ def check_info(name: str, info, message: str, number_of=None):
         return
     index = int(array.reshape(-1).nonzero()[0][0])
     place = f"(Batch element {index}): " if array.ndim else ""
-    number = int(array.reshape(-1)[index]) if number_of is None else number_of(index)
+    number = int(array.reshape(-1)[index])
     raise LinAlgError(f"{name}: {place}{message.format(info=number)}")

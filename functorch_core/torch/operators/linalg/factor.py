@@ -22,21 +22,16 @@ from .checks import check_info, matrices, require_inexact, require_matrices_of_n
 # ---- Cholesky ------------------------------------------------------------------------------------
 
 
-def cholesky_of(x, upper: bool = False):
-    """The lower (or upper) Cholesky factor of a value."""
-    if not aval_of(x).size:
-        return x
-    x = m.adjoint(x) if upper else x
-    out = p.cholesky(x)
-    return m.adjoint(out) if upper else out
+def _order_that_failed(factor):
+    """The order of the first leading minor that is not positive definite, for each matrix, 0 if all are: int32.
 
-
-def _failed(factor):
-    """1 where a factorisation gave NaN, 0 elsewhere, for each matrix: int32."""
-    a = aval_of(factor)
-    part = p.real(factor) if a.dtype in dt.COMPLEX else factor
-    bad = p.reduce_or(p.ne(part, part), axes=(a.ndim - 2, a.ndim - 1))
-    return p.convert(bad, dtype=dt.int32)
+    The diagonal of the lower factor is NaN from there on: of n elements the last counts n, each before it -1."""
+    found = m.diagonal(p.real(factor) if aval_of(factor).dtype in dt.COMPLEX else factor)
+    a = aval_of(found)
+    n = a.shape[-1]
+    each = np.append(np.full(max(n - 1, 0), -1), n)[:n].astype(np.int32)
+    each = p.broadcast_in_dim(each, shape=a.shape, dims=(a.ndim - 1,))
+    return p.reduce_sum(p.select(p.ne(found, found), each, p.zeros(aval_of(each))), axes=(a.ndim - 1,))
 
 
 @torch_op(
@@ -49,41 +44,23 @@ def _failed(factor):
 )
 def _cholesky_ex(input: Tensor, upper):
     x = matrices(input, "linalg.cholesky", square=True)
-    out = cholesky_of(x, upper)
-    return [out, _failed(stop_gradient(out))]
+    lower = p.cholesky(m.adjoint(x) if upper else x, minor=True)
+    return [m.adjoint(lower) if upper else lower, _order_that_failed(stop_gradient(lower))]
 
 
 @overridable
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
-    """cholesky, and for each matrix 0, or 1 where it is not positive definite: a factor of NaN.
+    """cholesky, and for each matrix 0, or the order of its first leading minor that is not positive definite.
+
+    The factor of the minors before that one is there; behind it is NaN.
 
     >>> torch.linalg.cholesky_ex(torch.tensor([[4., 2.], [2., 5.]])).info
     tensor(0, dtype=torch.int32)
     """
     result = _cholesky_ex(A, upper)
     if check_errors:
-        check_info("linalg.cholesky", result.info, NOT_POSITIVE, _order_in(A, upper))
+        check_info("linalg.cholesky", result.info, NOT_POSITIVE)
     return write_out("linalg_cholesky_ex", out, result)
-
-
-def _order_in(A, upper: bool):
-    """index -> the order of the first leading minor of that matrix that is not positive."""
-
-    def order(index: int) -> int:
-        n = A.shape[-1]
-        matrix = A._array().reshape(-1, n, n)[index]
-        matrix = matrix.conj().T if upper else matrix
-        low, high = 0, n  # the minor of order `low` is positive definite, that of `high` is not
-        while high - low > 1:
-            middle = (low + high) // 2
-            try:
-                np.linalg.cholesky(matrix[:middle, :middle])
-                low = middle
-            except np.linalg.LinAlgError:
-                high = middle
-        return high
-
-    return order
 
 
 NOT_POSITIVE = (
@@ -102,7 +79,7 @@ def cholesky(A, *, upper=False, out=None):
     tensor([[2.]])
     """
     result, info = _cholesky_ex(A, upper)
-    check_info("linalg.cholesky", info, NOT_POSITIVE, _order_in(A, upper))
+    check_info("linalg.cholesky", info, NOT_POSITIVE)
     return write_out("linalg_cholesky", out, result)
 
 
