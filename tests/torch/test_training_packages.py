@@ -511,3 +511,11 @@ def test_names_that_packages_import_are_there():
     assert not isinstance(collections.OrderedDict(), ShardedGradScaler)
     with pytest.warns(UserWarning, match="CUDA is not available"):
         assert not ShardedGradScaler().is_enabled()
+
+
+@BOTH
+def test_private_names_that_packages_import(t):
+    """torchopt annotates with the class of contexts, mmengine's analysis imports the tracer."""
+    autograd = importlib.import_module(f"{t.__name__}.distributed.autograd")
+    assert isinstance(autograd.DistAutogradContext, type)
+    assert callable(importlib.import_module(f"{t.__name__}.jit")._get_trace_graph)

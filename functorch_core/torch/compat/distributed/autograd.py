@@ -13,6 +13,7 @@ from typing import Any
 from ...tape.backward import grad as _grad
 from ...tensors.base import Tensor
 from .rpc import contexts as _contexts
+from .rpc.contexts import Context as DistAutogradContext  # noqa: F401 (torchopt annotates with it)
 from .rpc.rref import context as _rpc
 
 Message = tuple[int, int]
