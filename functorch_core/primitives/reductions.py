@@ -198,7 +198,8 @@ def _wide_reference(fun: np.ufunc) -> Function:
     @specialised(at)
     def rule(x: np.ndarray, *, axes: Ints) -> np.ndarray:
         wide = x.astype(accumulator(x.dtype), copy=False)
-        return fun.reduce(wide, axis=axes, dtype=_sum_dtype(x, axes) if is_sum else wide.dtype)
+        result = fun.reduce(wide, axis=axes, dtype=_sum_dtype(x, axes) if is_sum else wide.dtype)
+        return result.astype(x.dtype, copy=False)
 
     return rule
 
