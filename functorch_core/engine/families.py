@@ -10,27 +10,35 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from ..locks import RLock
 from . import cost
 from .units import Unit
 
 FEW = 3  # programs that say something of the others
 LEAST = 1 / 3  # of the first one's sightings, which the next has to have at least
+_lock = RLock()
 _families: weakref.WeakValueDictionary[tuple[Any, ...], Family] = weakref.WeakValueDictionary()
 
 
 class Family:
     """The plans of one family, which hold it, and how often one of them was seen."""
 
-    __slots__ = ("sightings", "plans", "__weakref__")
+    __slots__ = ("sightings", "_plans", "__weakref__")
 
     def __init__(self) -> None:
         self.sightings = 0
-        self.plans: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._plans: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def add(self, plan: Any) -> None:
+        """One more plan is of this family."""
+        with _lock:  # another thread may be counting them
+            self._plans.add(plan)
 
     def patience(self) -> float:
         """By what the sightings after which one of its keys is compiled are multiplied: what the programs have cost,
         divided by what they have spared. Those that are so new that not every key can have come again do not count."""
-        plans = list(self.plans)
+        with _lock:
+            plans = list(self._plans)
         old = [p for p in plans if p.program is not None and self.sightings - p.compiled_at[1] >= 2 * len(plans)]
         if len(old) < FEW:
             return 1.0

@@ -357,7 +357,7 @@ def _new_plan(
     elif threshold > 1.0 and _makes_its_own(recording, key[1]):
         start, threshold = max(2.0, start), max(3.0, threshold)
     plan = Plan(start, threshold, units, _ends(recording), family, read, price, note)
-    family.plans.add(plan)
+    family.add(plan)
     count("plans")
     with _lock:
         plan = _plans.setdefault(key, plan)

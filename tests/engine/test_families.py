@@ -96,7 +96,8 @@ def plan(times_since: int, price: float, compiled=True):
 )
 def test_what_programs_have_brought_says_what_the_next_is_worth(plans, expected):
     family = Family()
-    family.plans.update(plans)
+    for plan in plans:
+        family.add(plan)
     family.sightings = 1000
     assert family.patience() == pytest.approx(expected)
     family.sightings = 1  # none of the others can have come again
