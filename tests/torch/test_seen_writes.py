@@ -394,3 +394,16 @@ def test_writes_beside_the_meta_device_and_autocast():
                         told.append(type(error).__name__)
         found.append(told)
     assert found[0] == found[1]
+
+
+def test_negative_numbers_wrap_in_unsigned_dtypes():
+    def written(lib):
+        found = []
+        for kind in (lib.uint64, lib.uint32, lib.uint8):
+            x = lib.zeros(3, dtype=kind)
+            x[1] = -2
+            made = x, x.clone().fill_(-1), lib.full((2,), -3, dtype=kind), x.new_full((1,), -(2**6))
+            found += [y.tolist() for y in made]
+        return found
+
+    assert written(ours) == written(reference)

@@ -166,6 +166,8 @@ def fill_number(value, dtype: np.dtype):
         return bool(value)
     if isinstance(value, complex) and dtype not in dt.COMPLEX:
         value = value.real
+    if dtype == dt.uint64 and isinstance(value, int) and value < 0:  # it wraps, as in smaller ones
+        return value + (1 << 64)
     return array_of(value, dtype).item() if dtype in dt.INTEGER else value
 
 
