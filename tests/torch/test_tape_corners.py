@@ -237,7 +237,7 @@ def test_leaves_that_are_used_many_times(times, size):
         seen = []
         w, b = torch.linspace(0.5, 1.5, size).requires_grad_(), torch.zeros((), requires_grad=True)
         w.register_hook(lambda g: seen.append(g.sum()))
-        x = torch.linspace(-1.0, 1.0, size)
+        x = torch.linspace(-1.0, 2.0, size)  # whose sums are not what is left of large terms
         for i in range(times):
             x = x * w / 1.01 + (b if i % 3 else b.double().to(torch.float32))
         x[1:].sum().backward(retain_graph=True)
