@@ -407,3 +407,35 @@ def test_negative_numbers_wrap_in_unsigned_dtypes():
         return found
 
     assert written(ours) == written(reference)
+
+
+def parts_counted_up(lib):
+    """x[i] += 1, which puts a part in its own place: beside views of it, in no_grad, on the tape, of shared memory."""
+    found = []
+    for shared in (False, True):
+        x = lib.zeros(3, 4)
+        if shared:
+            x.numpy()
+        row, half, seen = x[1], x[:, 2:], []
+        for i in range(6):
+            x[i % 3] += 1
+            x[1, i % 4] -= 0.5
+            x[:, 2:] *= half
+            x[1] = row
+            y = x[i % 3]
+            y += 2
+            x[i % 3] = y
+            seen += [x._version, row.tolist(), half.sum().item(), y._version]
+        found += [x.tolist(), seen]
+    w = lib.ones(3, requires_grad=True)
+    z = w * 2
+    z[0] += 1
+    z[1:] *= w[1:]
+    z.sum().backward()
+    with lib.no_grad():
+        w[0] += 1
+    return found, w.grad.tolist(), w.tolist(), z._version, w._version
+
+
+def test_parts_in_their_own_place_are_as_by_pytorch():
+    assert parts_counted_up(ours) == parts_counted_up(reference)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..tensors.base import Tensor
-from .cells import layout_of
+from .cells import check_writable, is_on_tape, layout_of
 from .memory_order import dense_strides
 
 SHARED = (
@@ -45,6 +45,23 @@ def writes_itself(written: Tensor, source: Tensor) -> bool:
         return False
     shape, strides, _ = layout = layout_of(written)
     return any(s == 0 and n > 1 for n, s in zip(shape, strides)) and layout == layout_of(source)
+
+
+def stays_in_place(tensor: Tensor, part: Tensor) -> bool:
+    """Put a part of a tensor in its own place, as x[i] += 1 does, if that changes nothing but the version; whether it
+    does."""
+    alias, view = tensor._view, part._view
+    if alias.chain or tensor._level is not None or is_on_tape(tensor) or is_on_tape(part):
+        return False
+    check_writable(tensor)
+    tensor._read()
+    part._read()
+    cell = alias.cell
+    if alias.seen != cell.version or view.seen != cell.version:
+        return False
+    cell.version += 1
+    alias.seen = view.seen = cell.version
+    return True
 
 
 def is_expanded(tensor: Tensor) -> bool:

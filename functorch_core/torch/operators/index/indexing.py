@@ -45,7 +45,7 @@ from ...views.cells import (
     put,
 )
 from ...views.memory_order import preserved, rows_taken, taken
-from ...views.overlap import may_overlap_itself, refuse_partial, refuse_shared, writes_itself
+from ...views.overlap import may_overlap_itself, refuse_partial, refuse_shared, stays_in_place, writes_itself
 from ...views.parts import cut
 from ...views.refusals import LEAF_INPLACE, LEAF_VIEW_INPLACE
 from ...views.seen import MOST, filled, places, remember, see_again, units_of
@@ -656,7 +656,10 @@ def _set_box(tensor: Tensor, lens: Lens, value):
     shape = part_shape(tensor, lens)
     alias = tensor._view
     if alias is not None and isinstance(value, Tensor) and value._view is not None and value._view.cell is alias.cell:
-        if value._view.chain != (*alias.chain, lens) and value._aval.shape == shape:
+        if value._view.chain == (*alias.chain, lens):
+            if stays_in_place(tensor, value):
+                return
+        elif value._aval.shape == shape:
             refuse_partial(make_view(tensor, lens), value)
         if writes_itself(make_view(tensor, lens), value):
             return
