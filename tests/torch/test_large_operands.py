@@ -106,6 +106,15 @@ def results(lib, fun, made, array) -> list[np.ndarray]:
     return [z.numpy() for z in found]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Where others keep the cores busy, PyTorch's threads wait for each other for minutes."""
+    before = reference.get_num_threads()
+    reference.set_num_threads(1)
+    yield
+    reference.set_num_threads(before)
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_same_as_pytorch(layout, shape):
