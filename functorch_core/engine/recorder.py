@@ -633,7 +633,7 @@ def has_grown(recording: Recording, limit: int) -> None:
 def make_room(n: int) -> None:
     """Before a call of n results that take the places of its operands: it does not end the recording. Who calls holds
     the operands until it has put the results there, and what is held is not overwritten: of a model of 124 million
-    parameters the step of Adam, whose recording was cut by it, needed 5.1 GB for 2.7."""
+    parameters the step of Adam, whose recording was cut by it, needed 5.1 GB for 3.1."""
     recording = _state.recording
     if recording is None and _state.at_once is None:
         recording = start()
