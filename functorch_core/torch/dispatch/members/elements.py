@@ -227,12 +227,9 @@ def _concrete(tensor: Tensor, what: str) -> np.ndarray:
 
 def _looked_at(tensor: Tensor, what: str) -> np.ndarray:
     """The same for who keeps no part of it."""
-    if tensor._level is None:
-        if tensor._view is None:
-            return to_numpy(tensor._value)
-        found = part_at_hand(tensor)
-    else:
-        found = None
+    if tensor._level is None and tensor._view is None:
+        return to_numpy(tensor._value)
+    found = part_at_hand(tensor) if tensor._level is None else None
     return _concrete(tensor, what) if found is None else found
 
 
