@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from ..tensors.base import Tensor, new_tensor
 from ..views import cells as _views
-from ..views.cells import KINDS, Alias, Cell, Lens, layout_of, look, put
+from ..views.cells import Alias, Cell, layout_of, look, put
+from ..views.lenses import KINDS, Lens
 from ..views.strides import contiguous_strides, view_strides
 from . import captured as _captured
 from .levels import Batched, Dual, at_depth, batched_at, has_level, refresh, stack, wrap

@@ -11,7 +11,8 @@ import numpy as np
 from ...engine import Value, value
 from ...engine.value import kept_on_host
 from ..tensors.base import Tensor
-from .cells import KINDS, Alias
+from .cells import Alias
+from .lenses import KINDS
 from .spread import SPREAD, part_of_array
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ..tensors.base import Tensor
-from .cells import KINDS, Alias
+from .cells import Alias
+from .lenses import KINDS
 
 NO_ARRAY = (
     "Can't call numpy() on Tensor that has {name} bit set. Use tensor.resolve_{short}().numpy() instead.",

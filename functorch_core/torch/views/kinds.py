@@ -12,7 +12,7 @@ from ...core import dtypes as dt
 from ...kernels import on_host
 from ...kernels.values import derived, iota_along
 from ...transforms.linear_map import linear_map
-from .cells import besides, over, view_kind
+from .lenses import besides, over, view_kind
 from .strides import contiguous_strides, view_strides
 
 # ---- the same elements in the same order ---------------------------------------------------------

@@ -20,7 +20,8 @@ from ...engine.value import to_numpy
 from ...primitives.structure import broadcast_in_dim_p
 from ..tensors.active import active, declared
 from ..tensors.base import Tensor
-from .cells import KINDS, Cell, layout_of, share
+from .cells import Cell, layout_of, share
+from .lenses import KINDS
 from .strides import contiguous_strides, is_dense
 
 # ---- strides of pointwise results ----------------------------------------------------------------

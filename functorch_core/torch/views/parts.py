@@ -13,7 +13,8 @@ from ...engine.at_once import computed, host_array, value_of
 from ..tape.modes import state
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
-from .cells import Alias, Lens, based_on, is_on_tape, share
+from .cells import Alias, based_on, is_on_tape, share
+from .lenses import Lens
 
 
 class PartAlias(Alias):

@@ -27,7 +27,8 @@ from ..tape.node import Taped, sequence
 from ..tensors.active import active
 from ..tensors.base import Tensor
 from .at_hand import whole_of
-from .cells import KINDS, Alias, Cell, Lens, based_on, getter, is_on_tape, make_view, mark_inference, share
+from .cells import Alias, Cell, based_on, getter, is_on_tape, make_view, mark_inference, share
+from .lenses import KINDS, Lens
 from .several import ONE_NODE, getters
 from .spread import SPREAD
 from .strides import contiguous_strides, is_dense

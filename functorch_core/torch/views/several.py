@@ -9,7 +9,8 @@ from ..tape.apply import GraphOp, apply
 from ..tape.modes import state
 from ..tape.node_names import Call
 from ..tensors.base import Tensor
-from .cells import INT, Alias, _get, _ints, _node_name, based_on, current_aval, is_on_tape, make_view, share
+from .cells import Alias, _ints, _node_name, based_on, current_aval, is_on_tape, make_view, share
+from .lenses import INT, look_through
 from .refusals import OF_SEVERAL
 
 # Views of one call have one node, as PyTorch's have, unless they are so many that one program for
@@ -38,7 +39,7 @@ def getters(lenses: tuple, a: Aval) -> GraphOp:
 
     def views(x, *i):
         i = iter(i)
-        return [_get(x, (lens,), i) for lens in lenses]
+        return [look_through(x, (lens,), i) for lens in lenses]
 
     op = GraphOp(trace_closed(views, [a, *ints], name), name, True)
     op.call = Call.of(0)

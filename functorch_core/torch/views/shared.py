@@ -24,8 +24,9 @@ from ...locks import RLock
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
 from .bits import check_array, resolved
-from .cells import Alias, Cell, Lens, based_on, getter, make_view, share
+from .cells import Alias, Cell, based_on, getter, make_view, share
 from .files import File
+from .lenses import Lens
 from .strides import contiguous_strides
 
 SNAPSHOT = 1 << 16  # bytes; less is copied when it is read, more when an op needs it

@@ -19,12 +19,13 @@ from ...dispatch.traits import EXACT, SAME_TYPE, Out, outs
 from ...tensors.base import Tensor, wrap_dim
 from ...tensors.promotion import cast
 from ...tensors.types import scalar_name
-from ...views.cells import besides
+from ...views.lenses import besides
 from ...views.memory_order import preserved
 from ..shape.copies import fill_number
 from ..shape.joining import common_shape
 from .fills import check_mask, fills_mask, one_of_dtype
-from .indexing import BYTES, nothing_of, put_at
+from .indexing import nothing_of, put_at
+from .parsing import BYTES
 
 IN_SELF = _bounds.IN_SELF
 IN_DATA = "INDICES element is out of DATA bounds, id={index} axis_dim={size}"

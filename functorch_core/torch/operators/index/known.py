@@ -28,7 +28,8 @@ from ...tape.modes import state
 from ...tensors.active import active
 from ...tensors.base import Tensor, from_array
 from ...tensors.promotion import cast, holds
-from ...views.cells import INT, STATIC_ENDS, is_apart, is_on_tape, is_static_index, overwrite, put_values
+from ...views.cells import is_apart, is_on_tape, overwrite
+from ...views.lenses import INT, STATIC_ENDS, is_static_index, put_values
 from ...views.seen import MOST, filled, places, where_of
 
 # ---- whether anything is active ------------------------------------------------------------------

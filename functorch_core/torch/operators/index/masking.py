@@ -21,15 +21,15 @@ from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, wrap_dim
 from ...tensors.promotion import broadcast, cast, overflow_of
 from ...tensors.types import scalar_name
-from ...views.cells import KINDS, Lens, put_by_index
 from ...views.cells import put as put_through
 from ...views.kinds import _diagonal_layout, part_of_dim
+from ...views.lenses import KINDS, Lens, put_by_index
 from ...views.memory_order import with_strides
 from ..shape.joining import common_shape
 from ..shape.views import as_strided_lens
 from .fills import check_mask
 from .gathering import _finish, _take
-from .indexing import sliced
+from .parsing import sliced
 
 # ---- masks ---------------------------------------------------------------------------------------
 

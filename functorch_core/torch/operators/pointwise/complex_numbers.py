@@ -13,7 +13,8 @@ from ...tensors.base import Tensor
 from ...tensors.promotion import broadcast
 from ...tensors.types import scalar_name
 from ...views.bits import bits_of
-from ...views.cells import Lens, make_view
+from ...views.cells import make_view
+from ...views.lenses import Lens
 from .. import declaring as d
 from ..declaring import like, unary
 

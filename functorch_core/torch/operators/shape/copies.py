@@ -37,7 +37,6 @@ from ...views.bits import bits_of
 from ...views.cells import (
     Alias,
     Cell,
-    Lens,
     assign,
     based_on,
     check_writable,
@@ -45,11 +44,11 @@ from ...views.cells import (
     is_on_tape,
     layout_of,
     make_view,
-    over,
     overwrite,
     see,
     share,
 )
+from ...views.lenses import Lens, over
 from ...views.memory_order import channels_last_strides, dense_strides, is_channels_last, with_strides
 from ...views.overlap import refuse_partial, writes_itself
 from ...views.strides import contiguous_strides

@@ -21,7 +21,8 @@ from ...tape.node_names import rename
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, wrap_dim
 from ...tensors.promotion import _explain, cast, result_dtype
-from ...views.cells import Lens, make_view
+from ...views.cells import make_view
+from ...views.lenses import Lens
 from ...views.memory_order import image, joined, preserved
 from .data import data_dtype, finish
 from .views import ints_of, reshaped, spread

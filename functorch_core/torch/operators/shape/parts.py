@@ -11,10 +11,11 @@ from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor, wrap_dim
 from ...views import kinds
-from ...views.cells import STATIC_PARTS, Lens, is_static, is_static_index, make_view
+from ...views.cells import make_view
+from ...views.lenses import STATIC_PARTS, Lens, is_static, is_static_index
 from ...views.seen import see_each
 from ...views.several import ONE_NODE, is_one_of_several, make_views
-from ..index.indexing import sliced
+from ..index.parsing import sliced
 from .views import as_int
 
 INTEGER_DTYPES = frozenset(_types.by_name[n] for n in ("uint8", "int8", "int16", "int32", "int64"))

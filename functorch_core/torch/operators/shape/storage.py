@@ -13,8 +13,9 @@ from ...dispatch.op import composite
 from ...tape.modes import no_grad
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, new_tensor
-from ...views.cells import Alias, Cell, Lens, look, share
+from ...views.cells import Alias, Cell, look, share
 from ...views.files import UNABLE, File
+from ...views.lenses import Lens
 from ...views.shared import cell_in, file_of, is_in_file
 from ...views.strides import contiguous_strides
 from . import storage_arguments as arguments

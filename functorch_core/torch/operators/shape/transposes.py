@@ -7,7 +7,8 @@ from ...dispatch.op import PLAIN, composite
 from ...dispatch.view_op import view_op
 from ...tensors.active import active
 from ...tensors.base import Tensor
-from ...views.cells import Lens, make_view
+from ...views.cells import make_view
+from ...views.lenses import Lens
 from ...views.seen import see_again
 from .views import imag, real, transpose
 

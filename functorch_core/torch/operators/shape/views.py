@@ -17,7 +17,8 @@ from ...tensors.base import Tensor, wrap_dim
 from ...tensors.types import scalar_name
 from ...views import kinds
 from ...views.bits import bits_of
-from ...views.cells import Lens, check_writable, layout_of, look, make_view, rebase, share
+from ...views.cells import check_writable, layout_of, look, make_view, rebase, share
+from ...views.lenses import Lens
 from ...views.strides import view_strides
 from .storage import UntypedStorage
 

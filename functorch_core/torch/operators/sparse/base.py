@@ -16,7 +16,8 @@ from ...tape.node_names import rename
 from ...tensors import printing as _printing
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, new_tensor, wrap_dim
-from ...views.cells import Lens, make_view
+from ...views.cells import make_view
+from ...views.lenses import Lens
 from ...views.refusals import LEAF_INPLACE
 
 UNSUPPORTED = "{what} is not implemented for sparse tensors (layout {layout}); convert the tensor with to_dense() first"
