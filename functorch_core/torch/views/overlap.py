@@ -59,6 +59,8 @@ def stays_in_place(tensor: Tensor, part: Tensor) -> bool:
     cell = alias.cell
     if alias.seen != cell.version or view.seen != cell.version:
         return False
+    if alias.untracked:
+        cell.write_quietly()
     cell.version += 1
     alias.seen = view.seen = cell.version
     return True
