@@ -16,7 +16,7 @@ from ..core.trace import Traced, open_traces, state
 from ..core.tree import boxes, content
 from ..engine import Unit, Value, from_numpy, record
 from ..engine.signatures import bounded, itself
-from ..engine.written_out import record_pair
+from ..engine.written_out import record_pair_off_tape
 from ..ops.op import Op, strong
 from ..ops.places import declared_in
 from ..ops.signature import Weak, fits
@@ -174,7 +174,7 @@ def _public_op(operation: Op, called: str, write: Callable) -> Callable:
             if (found := otherwise(call, given, keywords)) is not None:
                 return found
             raise told(error, called or name, call.__doc__, given, keywords, write)
-        out = record(unit, args)
+        out = record(unit, args, off_tape=True)
         if out.__class__ is list:
             return tuple([wrap(v) for v in out])
         return wrap(out)
@@ -230,7 +230,7 @@ def _value_of(x):
 
 
 # ---- operators -----------------------------------------------------------------------------------
-# The hot path: a + b of two concrete arrays is a dictionary look-up and engine.record_pair. A number
+# The hot path: a + b of two concrete arrays is a dictionary look-up and engine.record_pair_off_tape. A number
 # is part of the key where it is part of the graph (x ** 2, x * -1), and a packed input otherwise.
 
 
@@ -255,7 +255,7 @@ def binary_operator(operation: Op, symbol: str, reflected: bool = False) -> Call
             unit = units.get((self.aval, other.aval))
             if unit is None or y.__class__ is not Value:
                 return call(self, other)
-            value = record_pair(unit, x, y)
+            value = record_pair_off_tape(unit, x, y)
         elif cls is float or cls is int:
             unit, operands = units.get((self.aval, cls, other)), (x,)
             if unit is None:
@@ -265,7 +265,7 @@ def binary_operator(operation: Op, symbol: str, reflected: bool = False) -> Call
                     out = call(self, other)
                     remember_number(operation, units, x, operands, other)
                     return out
-            value = record(unit, operands)
+            value = record(unit, operands, off_tape=True)
         else:
             return call(self, other)
         out = _new(Array)
@@ -316,7 +316,7 @@ def unary_operator(operation: Op, symbol: str) -> Callable:
             if x.__class__ is Value:
                 units[self.aval] = operation.resolve((x,), {})[0]
             return out
-        return wrap(record(unit, (x,)))
+        return wrap(record(unit, (x,), off_tape=True))
 
     return _named(method, operation)
 

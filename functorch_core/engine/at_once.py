@@ -22,7 +22,7 @@ from .modes import settings
 from .op_by_op import calls_back, freeze
 from .recorder import flush, hooks, in_use, set_at_once, set_recording
 from .units import Unit
-from .value import Live, Value, concrete, is_absent
+from .value import Live, Value, at_hand, concrete, is_absent
 
 NUMBERS: dict[type, Function] = {float: np.float64, int: np.int64, bool: np.int64}
 LIMIT = 2_000.0  # microseconds by NumPy; dearer ops are recorded
@@ -117,6 +117,48 @@ def computed(a: Aval, array: np.ndarray) -> Value:
     value.data = freeze(array)
     return value
 
+
+BRIEF = 10.0  # microseconds by NumPy
+
+
+def number(unit: Unit, operands: Sequence[Any]) -> Value | None:
+    """The number that an op gives of arrays and numbers at hand, while nothing is recorded of which it could be a part;
+    otherwise None. Loops over elements are made of such: recorded, each of their turns was computed by itself in the
+    end, as nobody knows that the next one is like it until it is."""
+    function = unit.at_once
+    if not settings.direct or settings.tier != "auto" or function is None and not _prepare_number(unit):
+        return None
+    arrays = []
+    for x in operands:
+        if x.__class__ is Value:
+            if x.recording is not None:
+                return None
+            array = x.data
+            if array.__class__ is not np.ndarray:
+                array = at_hand(x)
+                if array is None:
+                    return None
+            arrays.append(array)
+        elif x.__class__ is Traced:
+            return None
+        else:
+            arrays.append(NUMBERS[x.__class__](x))
+    try:
+        return run(unit, arrays)  # type: ignore[return-value]  # it has one result
+    except RuntimeError as error:
+        if str(error).startswith(
+            "cannot enter context"
+        ):  # a `__del__` or a signal's handler in the midst of such a call
+            return None
+        raise
+
+
+def _prepare_number(unit: Unit) -> bool:
+    unit.gives_number = unit.cost.reference < BRIEF and _prepare(unit)
+    return unit.gives_number
+
+
+hooks.number = number
 
 COPIED = 8_000.0  # bytes in a microsecond
 

@@ -34,6 +34,7 @@ from .units import SCALAR_AVALS, Unit, unit_of_primitive
 from .value import (
     ALONE,
     IN_THE_MIDST,
+    SMALL,
     InMemory,
     NoData,
     OnDevice,
@@ -71,6 +72,7 @@ NOT_YET = ()
 
 class _State(threading.local):
     recording: Recording | None = None
+    spare: Recording | None = None  # an empty one, for what is recorded next
     device: Device | None = None  # of the recording, None for the default one: that of the last call's operands
     home: Device | None = None  # where calls of nothing, of numbers and of the host's arrays go; see `recording_for`
     limit = LOOK
@@ -87,13 +89,15 @@ _state = _State()
 
 class _Hooks:
     """What a flush calls, set by `programs` and `deferred`, which know this module; finish(recording), which gives the
-    results of a flush their data in the midst of it; what computes calls of which some operands are live, or copies
-    these: from_memory(unit, operands); what computes those of which some lie on several devices: on_mesh(unit,
-    operands); and what looks at calls of which some operands have no data: without_data(unit, operands)."""
+    results of a flush their data in the midst of it; what computes a number of what is at hand: number(unit, operands);
+    what computes calls of which some operands are live, or copies these: from_memory(unit, operands); what computes
+    those of which some lie on several devices: on_mesh(unit, operands); and what looks at calls of which some operands
+    have no data: without_data(unit, operands)."""
 
     compute: Function
     finish: Function
     checked: Function
+    number: Function
     from_memory: Function
     on_mesh: Function
     without_data: Function | None = None
@@ -275,7 +279,7 @@ class Recording:
         return self.frozen or self._freeze()
 
     def use_again(self) -> None:
-        """Be empty, and this thread's recording once more: to make another takes 0.5 us."""
+        """Be empty, and this thread's next recording once more: to make another takes 0.5 us."""
         for held in (self.signature, self.sources, self.values, self.inputs, self.input_slots):
             held.clear()
         if self.floats or self.ints:
@@ -285,7 +289,7 @@ class Recording:
         if self.held:
             self.held, self.enough, self.heavy = 0, HELD, False
         if self.done and _state.recording is None and _state.at_once is None and _state.device is self.device:
-            self.done, self.limit, _state.recording = False, _state.limit, self
+            _state.spare = self
 
     def _freeze(self) -> Recording:
         """The finished calls, where the thread that records here cannot reach them. It may be in
@@ -349,7 +353,25 @@ def begun(unit: Unit, operands: Sequence[ArrayLike]) -> tuple[Recording | None, 
         result = _state.at_once(unit, operands)
         if result is not None:
             return None, result
-    return start(), None
+    return _spare() or start(), None
+
+
+def begun_or_number(unit: Unit, operands: Sequence[ArrayLike]) -> tuple[Recording | None, Any]:
+    """The same of a call off the tape, which is computed, too, if it gives a number of what is at hand."""
+    if unit.gives_number and _state.at_once is None and _state.device is None:
+        result = hooks.number(unit, operands)
+        if result is not None:
+            return None, result
+    return begun(unit, operands)
+
+
+def _spare() -> Recording | None:
+    """The recording that was computed last, to be used again."""
+    recording, _state.spare = _state.spare, None
+    if recording is None or not recording.done or recording.device is not _state.device:
+        return None
+    recording.done, recording.limit, _state.recording = False, _state.limit, recording
+    return recording
 
 
 def set_at_once(compute: Function | None) -> None:
@@ -391,9 +413,20 @@ def leaves_nothing_out() -> bool:
     return nothing and settings.tier == "auto" and not settings.debug_nans
 
 
-def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
+def is_computed(value: Value) -> bool:
+    """Whether a value is computed: of a few numbers, where nothing is recorded but calls without operands, as those
+    that make zeros, these are computed now, so that a loop that goes through them finds them at hand."""
+    recording = value.recording
+    if recording.__class__ is Recording and recording is _state.recording and value.aval.nbytes < SMALL:
+        if recording.takes_nothing() and settings.tier == "auto":
+            recording.flush("an element of what was made is wanted")
+    return value.recording is None
+
+
+def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1, off_tape: bool = False) -> Any:
     """Append a call; a new value for its result, a list of them if the unit is `multiple`. Of the
-    callers, the first `inner` are known to be the library's (0.1 us each not to look at).
+    callers, the first `inner` are known to be the library's (0.1 us each not to look at). Off the tape a number may be
+    computed at once (`at_once.number`).
 
     >>> from functorch_core import core, engine
     >>> x = engine.absent(core.aval.aval((2, 3), core.dtypes.float32))  # of no data
@@ -402,7 +435,7 @@ def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
     """
     recording = turn_home() if further and not any([x.__class__ is Value for x in operands]) else _state.recording
     if recording is None or recording.busy:
-        recording, result = begun(unit, operands)
+        recording, result = (begun_or_number if off_tape else begun)(unit, operands)
         if recording is None:
             return result
     try:

@@ -433,6 +433,21 @@ def kept_on_host(value: Value) -> np.ndarray | None:
     return host
 
 
+def at_hand(value: Value) -> np.ndarray | None:
+    """The array of a value that is computed and on the host, where nobody has to wait for it: not that of a buffer
+    which a program may still be writing.
+
+    >>> import numpy as np
+    >>> from functorch_core import engine
+    >>> engine.value.at_hand(engine.from_numpy(np.arange(3.)))
+    array([0., 1., 2.])
+    """
+    if value.recording is not None:
+        return None
+    data = value.data
+    return data if data.__class__ is np.ndarray else getattr(value, "host", None)
+
+
 def arrays_of(values: list[Value]) -> list[np.ndarray]:
     """The arrays of computed values, which lie on the host."""
     return [v.data if v.data.__class__ is np.ndarray else _array_of(v) for v in values]

@@ -23,7 +23,7 @@ if further:
 RECORDING = """\
 recording = this_thread.recording
 if recording is None or recording.busy:
-    recording, value = begun(unit, ({x}))
+    recording, value = {begun}(unit, ({x}))
 if recording is not None:
     values = recording.values
     try:
@@ -67,6 +67,7 @@ NAMES: dict[str, Any] = {
     "UNRECORDED": recorder.UNRECORDED,
     "Value": recorder.Value,
     "begun": recorder.begun,
+    "begun_or_number": recorder.begun_or_number,
     "elsewhere": recorder.elsewhere,
     "full": recorder.full,
     "further": recorder.further,
@@ -81,15 +82,22 @@ LINE = "\n        "
 
 
 def recording(
-    values: Sequence[str], inner: int | None, ints: Sequence[str] = (), indent: int = 0, results: int | None = None
+    values: Sequence[str],
+    inner: int | None,
+    ints: Sequence[str] = (),
+    indent: int = 0,
+    results: int | None = None,
+    off_tape: bool = False,
 ) -> str:
     """The text that records `unit` of the values and Python ints of these names, and names the result `value`: a list
     of so many `results` if the unit is `multiple`. Of the callers of the function that it is a part of, `inner - 1` are
-    known to be the library's; None: where the user's call is, is there, as `code` and `place`."""
+    known to be the library's; None: where the user's call is, is there, as `code` and `place`. `off_tape` as of
+    `record`."""
     slots = [f"s{i} = {x}.slot if {x}.recording is recording else recording.input({x})" for i, x in enumerate(values)]
     append = [f"signature.append({x})" for x in [*[f"s{i}" for i in range(len(values))], *[SCALAR - 1] * len(ints)]]
     source = GIVEN if inner is None else LOOKED_FOR.format(inner=inner)
     text = ("" if values else AT_HOME) + RECORDING.format(
+        begun="begun_or_number" if off_tape else "begun",
         x="".join([f"{x}, " for x in (*values, *ints)]),
         slots="".join([LINE + x for x in slots]),
         append="".join([LINE + x for x in append]),
@@ -109,17 +117,22 @@ def _results(n: int | None) -> str:
     return f"\n{avals}= unit.out_avals{each}\nvalue = [{found}]"
 
 
-def recorder_of(n: int, inner: int | None, n_ints: int = 0, results: int | None = None) -> Function:
+def recorder_of(
+    n: int, inner: int | None, n_ints: int = 0, results: int | None = None, off_tape: bool = False
+) -> Function:
     """A function of a unit, n values and n_ints Python ints, and of `code` and `place` if `inner` is None: record() of
-    these; `inner` and `results` as in `recording`."""
+    these; `inner`, `results` and `off_tape` as in `recording`."""
     values, ints = [f"x{i}" for i in range(n)], [f"i{i}" for i in range(n_ints)]
     given = ["unit", *values, *ints, *(["code", "place"] if inner is None else [])]
-    text = f"def record_some({', '.join(given)}):\n{recording(values, inner, ints, 4, results)}    return value"
+    text = (
+        f"def record_some({', '.join(given)}):\n{recording(values, inner, ints, 4, results, off_tape)}    return value"
+    )
     found: dict[str, Function] = {}
     exec(compile(text, __file__, "exec"), NAMES, found)  # under this file's name, which is internal
     return found["record_some"]
 
 
-record_pair = recorder_of(2, 2)  # of binary operators (0.4 us)
+record_pair = recorder_of(2, 2)  # 0.4 us
+record_pair_off_tape = recorder_of(2, 2, off_tape=True)  # of binary operators
 record_pair_at = recorder_of(2, None)
 record_nothing = recorder_of(0, 3)  # of what takes no operands

@@ -10,7 +10,7 @@ import numpy as np
 from ...array.array import Array
 from ...engine.recorder import record
 from ...engine.units import SCALAR_AVALS
-from ...engine.written_out import record_pair
+from ...engine.written_out import record_pair_off_tape
 from ...interrupts import is_interrupt
 from ...ops.signature import LITERALS, fits
 from ..tape.modes import state as modes
@@ -193,7 +193,7 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
             if not ((on_tape or other_on_tape) and modes.enabled):
                 if not active.births:
                     tensor = _new(Tensor)
-                    tensor._value, tensor._ge, tensor._view = record_pair(found.unit, x, y), None, None
+                    tensor._value, tensor._ge, tensor._view = record_pair_off_tape(found.unit, x, y), None, None
                     return tensor
             else:
                 mask = on_tape, other_on_tape
@@ -207,7 +207,7 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
                         return (found.operated.get(FIRST) or found.again(FIRST, True))(self, other, x, other)
                     return (found.operated.get(ONLY) or found.again(ONLY, True))(self, x)
                 tensor = _new(Tensor)
-                tensor._value = record(found.unit, (x, other) if packed else (x,), 2)
+                tensor._value = record(found.unit, (x, other) if packed else (x,), 2, True)
                 tensor._ge = tensor._view = None
                 return tensor
         return slow(self, other)

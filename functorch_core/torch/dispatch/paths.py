@@ -362,8 +362,9 @@ def _recording(kinds: str, values: str) -> str:
     """The lines that record an op of these values."""
     n = values.count(",")
     if 0 < n < 5 and "*" not in values and PACKED not in kinds:
-        return " " * 12 + "unit = found.unit\n" + recording(values.rstrip(",").split(", "), 2, (), 12).rstrip()
-    return f"            value = record(found.unit, ({values}), 3)"
+        recorded = recording(values.rstrip(",").split(", "), 2, (), 12, off_tape=True)
+        return f"{' ' * 12}unit = found.unit\n{recorded.rstrip()}"
+    return f"            value = record(found.unit, ({values}), 3, True)"
 
 
 def _filled(template: str, kinds: str, looking: bool) -> str:

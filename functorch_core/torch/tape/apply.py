@@ -534,7 +534,7 @@ def apply_to(op: GraphOp, operands: Sequence, values: Sequence, mask: Sequence[b
         how = op.ways[known] if known in op.ways else op.taped(known)
         if how is not None:
             return apply_taped(op, how, operands, values)
-    return _made(op, record(op.unit, values, 3))
+    return _made(op, record(op.unit, values, 3, True))
 
 
 def _made(op: GraphOp, out):
