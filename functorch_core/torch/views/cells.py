@@ -13,8 +13,9 @@ from ...core.aval import Aval, aval
 from ...core.trace import trace_closed
 from ...engine import Value, absent, guarded, keep, pending, undo_later
 from ...engine.at_once import host_array, value_of
-from ...engine.recorder import computes_at_once
+from ...engine.recorder import computes_at_once, leaves_nothing_out
 from ...engine.signatures import remembered
+from ...engine.value import SMALL, at_hand
 from ..tape.accumulate import UNFOLLOWED, Lost, is_of_leaf
 from ..tape.apply import GraphOp, apply, apply_to
 from ..tape.meta import UNDISPATCHED, is_off_tape_on_meta, on_device_of
@@ -366,13 +367,14 @@ def is_on_tape(tensor: Tensor) -> bool:
     return tensor._ge is not None
 
 
-def make_view(tensor: Tensor, lens: Lens) -> Tensor:
-    """A view of a tensor through a further lens, on the tape like any op."""
+def make_view(tensor: Tensor, lens: Lens, array: np.ndarray | None = None) -> Tensor:
+    """A view of a tensor through a further lens, on the tape like any op; `array`: what it shows, if that is known."""
     if tensor._level is not None:
         return active.levels.make_view(tensor, lens)
     if tensor._view is not None and tensor._view.cell.shared and not (active.marks_inference or is_on_tape(tensor)):
         return tensor._view.cell.make_view(tensor, lens)
-    array = _host_view(tensor, lens) if computes_at_once() else None
+    if array is None and (computes_at_once() or few_at_hand(tensor) is not None):
+        array = _host_view(tensor, lens)
     if array is not None:
         out = new_tensor(value_of(array))
     elif active.meets_meta and is_off_tape_on_meta(tensor):
@@ -423,6 +425,22 @@ def _shown(tensor: Tensor, lens: Lens) -> Tensor:
     if ints:
         return apply_to(op, (tensor, *ints), (value, *ints), (on_tape, *[False] * len(ints)))
     return apply_to(op, (tensor,), (value,), (on_tape,))
+
+
+def few_at_hand(tensor: Tensor) -> np.ndarray | None:
+    """The numbers of a tensor off the tape, where they are few and computed, and nothing is recorded that parts of them
+    could be a part of: to trace a view that was not seen before takes 40 us, to take the part of an array one."""
+    value, alias = tensor._value, tensor._view
+    if (
+        value.recording is not None
+        or value.aval.nbytes >= SMALL
+        or alias is not None
+        and alias.seen != alias.cell.version
+    ):
+        return None
+    if not active.plain or active.marks_inference or not leaves_nothing_out() or is_on_tape(tensor):
+        return None
+    return at_hand(value)
 
 
 def _host_view(tensor: Tensor, lens: Lens) -> np.ndarray | None:

@@ -17,8 +17,8 @@ import numpy as np
 
 from ...core.aval import Aval
 from ...engine import Unit, Value
-from ...engine.recorder import record
-from ...engine.value import computed
+from ...engine.recorder import is_computed, leaves_nothing_out, record
+from ...engine.value import SMALL, at_hand, computed
 from ...engine.written_out import NAMES as RECORDING
 from ...engine.written_out import recording
 from ..tape.apply import op_node
@@ -27,7 +27,7 @@ from ..tape.node import Taped, sequence
 from ..tensors.active import active
 from ..tensors.base import Tensor
 from .at_hand import whole_of
-from .cells import Alias, Cell, based_on, getter, is_on_tape, make_view, mark_inference, share
+from .cells import Alias, Cell, based_on, few_at_hand, getter, is_on_tape, make_view, mark_inference, share
 from .lenses import KINDS, Lens
 from .several import ONE_NODE, getters
 from .spread import SPREAD
@@ -39,7 +39,8 @@ MOST_INTS = 8  # of a lens of which only some vary
 
 class Seen:
     """What a call of a view was found to be: a lens, and the op that reads it. The ints of the lens may vary; where
-    only some do, `open` says which. `element`: where it looks at one element, its place, None for an int of the lens.
+    only some do, `open` says which. `element`: where it looks at one element, its place, None for an int of the lens;
+    `row`: where it looks at a row of few numbers, which.
 
     `by_strides` says that it is so of contiguous tensors only, `contiguous` whether of such a tensor the view is, too.
     """
@@ -49,6 +50,7 @@ class Seen:
         "ints",
         "open",
         "element",
+        "row",
         "others",
         "op",
         "unit",
@@ -62,6 +64,7 @@ class Seen:
     def __init__(self, lens: Lens, a: Aval, by_strides: bool = False, open_places: tuple[int, ...] = ()):
         kind = KINDS[lens.kind]
         self.open, self.element = open_places, element_of(lens, a)
+        self.row = row_of(lens, a) if a.nbytes < SMALL else None
         self.lenses, self.ints, self.others = (lens,), lens.ints, (None,) * len(lens.ints)
         self.op = getter((lens.static,), a)
         self.unit, self.how = self.op.unit, None
@@ -71,12 +74,19 @@ class Seen:
 
     def read(self, of: Value, alias: Alias, ints: tuple[int, ...]) -> Value | None:
         """The element, where it can be had of a host array without a recording (x[i, j].item(): 2 us for 9): of the
-        tensor's value, or of the cell's that the tensor is a part of (x[i][j])."""
-        if of.recording is None:
-            array = of.data
-            if array.__class__ is not np.ndarray:
+        tensor's value, or of the cell's that the tensor is a part of (x[i][j]). A row, while nothing is
+        recorded that the row could be a part of."""
+        if of.recording is None or self.element is not None and is_computed(of):
+            array = at_hand(of)
+            if array is None:
                 return None
+            if self.element is None:
+                if not leaves_nothing_out():
+                    return None
+                return computed(self.unit.out_aval, array[ints[0] if self.row is OPEN else self.row])
             return computed(self.unit.out_aval, np.array(array[tuple(self._place(ints))]))
+        if self.element is None:
+            return None
         array = whole_of(alias)
         if array is None:
             return None
@@ -105,6 +115,18 @@ def element_of(lens: Lens, a: Aval) -> tuple[int | None, ...] | None:
     return tuple([start for start, _, _, _ in spec])
 
 
+OPEN = "open"  # of a row: an int of the lens says which
+
+
+def row_of(lens: Lens, a: Aval) -> int | str | None:
+    """Which row, of the first dimension, a lens shows of a tensor of this aval; None for other lenses."""
+    spec = spec_of(lens, a)
+    if not spec or lens.params[1] or len(spec) < 2 or spec[0][3] or spec[0][0] is None and len(lens.ints) != 1:
+        return None
+    is_whole = all([part == (0, n, 1, True) for part, n in zip(spec[1:], a.shape[1:])])
+    return None if not is_whole else OPEN if spec[0][0] is None else spec[0][0]
+
+
 def spec_of(lens: Lens, a: Aval) -> tuple[tuple, ...] | None:
     """Which elements a lens shows along each dimension of a tensor of this aval (see `kinds`); None if they lie
     otherwise."""
@@ -119,6 +141,15 @@ def where_of(lens: Lens, a: Aval) -> Callable | None:
     if element is not None:
         return functools.partial(place_of, element)
     return None if spec is None else functools.partial(region_of, spec)
+
+
+def part_of_few(tensor: Tensor, lens: Lens) -> np.ndarray | None:
+    """What a lens shows of a tensor of few numbers at hand; None where there is no telling without tracing it."""
+    array = few_at_hand(tensor)
+    if array is None or lens.kind not in ("index", "select") or lens.params[1]:
+        return None
+    where = where_of(lens, tensor._value.aval)
+    return None if where is None else np.asarray(array[where(lens.ints)])
 
 
 def place_of(element: tuple[int | None, ...], ints: tuple[int, ...]) -> tuple[int, ...]:
@@ -234,7 +265,7 @@ def see_again(known, tensor, ints=()):
     else:
         unit, made._ge = known.unit, None
     of = value
-    value = None if known.element is None or made._ge is not None else known.read(of, alias, ints)
+    value = None if made._ge is not None or known.element is known.row else known.read(of, alias, ints)
     if value is not None:
         pass
     elif not ints:

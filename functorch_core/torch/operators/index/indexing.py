@@ -32,10 +32,10 @@ from ...views.memory_order import preserved, rows_taken, taken
 from ...views.overlap import may_overlap_itself, refuse_partial, refuse_shared, stays_in_place, writes_itself
 from ...views.parts import cut
 from ...views.refusals import LEAF_INPLACE, LEAF_VIEW_INPLACE
-from ...views.seen import MOST, filled, places, remember, see_again, units_of
+from ...views.seen import MOST, filled, part_of_few, places, remember, see_again, units_of
 from ..shape.copies import fill_number, fitted_to
 from .fills import MASKS, check_mask, fills_mask, number_at_mask, one_of_dtype
-from .known import at_sight, is_plain_with, listed, remember_write, where_true, write_again
+from .known import at_sight, is_plain_with, listed, remember_write, where_true, write_again, write_at_hand
 from .parsing import NO_DIMS, Parsed, integer_indices, outside, parse
 
 OF_NOTHING = "index is out of bounds for dimension with size 0"
@@ -234,7 +234,7 @@ def _getitem(self, index):
                 return made
         parsed = _lens_or_parts(current_aval(self).shape, index)
         if parsed.__class__ is Lens:
-            return make_view(self, parsed)
+            return make_view(self, parsed, part_of_few(self, parsed))
         box = self if parsed.trivial(current_aval(self).shape) else make_view(self, parsed.lens)
         dims, indices = integer_indices(parsed.tensors)
         check_indices(box, dims, indices, "x[...]")
@@ -278,11 +278,22 @@ composite(getitem, name="__getitem__", function=False, method=False)
 def setitem(self, index, value):
     """x[index] = value, broadcast and converted; differentiable."""
     if self.__class__ in PLAIN and (active.plain or is_plain_with(self, index, value)):
+        if value.__class__ is Tensor and _is_there(self, index, value):
+            return
         if not write_again(self, index, value):
             _setitem(self, index, value)
             remember_write(self, index, value, _lens_at)
         return
     _setitem(self, index, value)
+
+
+def _is_there(tensor: Tensor, index, value: Tensor) -> bool:
+    """Whether x[index] = value is what x[index] += 1 ends with: the value is that part of the tensor."""
+    alias, view = tensor._view, value._view
+    if alias is None or view is None or view.cell is not alias.cell or len(view.chain) != len(alias.chain) + 1:
+        return False
+    lens = _lens_at(tensor._value.aval.shape, index) if index.__class__ not in PLAIN else None
+    return lens is not None and view.chain == (*alias.chain, lens) and stays_in_place(tensor, value)
 
 
 def _setitem(self, index, value):
@@ -341,6 +352,8 @@ def part_shape(tensor: Tensor, lens: Lens) -> tuple[int, ...]:
 
 
 def _set_box(tensor: Tensor, lens: Lens, value):
+    if tensor.__class__ in PLAIN and active.plain and write_at_hand(tensor, lens, value):
+        return
     shape = part_shape(tensor, lens)
     alias = tensor._view
     if alias is not None and isinstance(value, Tensor) and value._view is not None and value._view.cell is alias.cell:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from sys import getrefcount
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +13,11 @@ from ....core import dtypes as dt
 from ....core.aval import Aval
 from ....core.trace import trace_closed
 from ....engine import from_numpy, is_absent
-from ....engine.again import NAMED
 from ....engine.modes import settings
-from ....engine.recorder import Recording, leaves_nothing_out, record
+from ....engine.recorder import Recording, record
 from ....engine.signatures import bounded
 from ....engine.units import SCALAR_AVALS, Unit
-from ....engine.value import SMALL, Value, computed, kept_on_host
+from ....engine.value import Value
 from ....kernels.values import expanded
 from ....ops.signature import fits
 from ...dispatch.op import PLAIN
@@ -29,7 +27,8 @@ from ...tensors.active import active
 from ...tensors.base import Tensor, from_array
 from ...tensors.promotion import cast, holds
 from ...views.cells import is_apart, is_on_tape, overwrite
-from ...views.lenses import INT, STATIC_ENDS, is_static_index, put_values
+from ...views.host_writes import is_open, number_at_hand, written_apart, written_to_part
+from ...views.lenses import INT, STATIC_ENDS, Lens, is_static_index, put_values
 from ...views.seen import MOST, filled, places, where_of
 
 # ---- whether anything is active ------------------------------------------------------------------
@@ -148,15 +147,20 @@ def write_again(tensor: Tensor, index, value) -> bool:
         return _fill_at_mask(tensor, index, value)
     a = tensor._value.aval
     key, ints = at_sight(index, a.shape)
-    b = None if key is None or not _is_simple(tensor, value) else _aval_of(value, a)
+    b = None if key is None or not _is_beside(tensor, value) else _aval_of(value, a)
     known = None if b is None else _writes.get((a, key, b))
     if known is None:
         return False
     op, own, open_places, where = known
     if ints:
         own = filled(own, open_places, ints)
-    if where is not None and _written_in_memory(tensor, where, own, value):
-        return True
+    apart = is_apart(tensor)
+    if where is not None and (apart or is_open(tensor)):
+        number = value if value.__class__ not in PLAIN else number_at_hand(value)
+        if number is not None and (written_apart if apart else written_to_part)(tensor, where(own), number):
+            return True
+    if not apart:
+        return False
     if value.__class__ in PLAIN:
         value = value._value if value._view is None else value._view.read(value)
     elif value.__class__ is bool:
@@ -169,6 +173,21 @@ def write_again(tensor: Tensor, index, value) -> bool:
     return True
 
 
+def write_at_hand(tensor: Tensor, lens: Lens, value) -> bool:
+    """Whether a number has been written where a lens shows a plain tensor, in memory, at the first such call: to trace
+    what it means takes 40 us, which a loop over slices of other lengths pays each time. Nothing is active."""
+    a = tensor._value.aval
+    b = _aval_of(value, a) if _is_beside(tensor, value) else None
+    if b is None or b.__class__ is Aval and b.shape:
+        return False
+    number, where = number_at_hand(value) if b.__class__ is Aval else value, where_of(lens, a)
+    if number is None or where is None:
+        return False
+    if is_apart(tensor):
+        return written_apart(tensor, where(lens.ints), number)
+    return is_open(tensor) and written_to_part(tensor, where(lens.ints), number)
+
+
 MANY = 8  # numbers that are written one after the other, so that more are to be expected: they are a loop's
 
 
@@ -179,33 +198,6 @@ def _compute_after_many(written: Value, unit: Unit):
     counted = recording.__class__ is Recording and written.slot % MANY == MANY - 1 and settings.tier == "auto"
     if counted and recording.ends_with(unit, MANY):
         recording.flush("numbers are written one by one")
-
-
-EXACT = 1 << 53  # NumPy rounds integers beyond it to a float64 first; negative ones it does not wrap
-IN_MEMORY = {d for d in dt.REAL if d.isbuiltin == 1} | {dt.bool_, dt.bfloat16}  # numbers are rounded there as by `cast`
-
-
-def _written_in_memory(tensor: Tensor, where: Callable, ints: tuple[int, ...], number) -> bool:
-    """Whether a number has been written to the memory of a tensor that is apart: where its numbers are on the host, and
-    nothing is recorded of which it could be a part. So a loop that writes to each element records nothing: 20,000 such
-    writes came to programs of 1,024 writes each, which took 2 s and 400 MB to compile."""
-    old, alias = tensor._value, tensor._view
-    if old.recording is not None or alias is not None and alias.seen != alias.cell.version:
-        return False
-    data = kept_on_host(old) if leaves_nothing_out() else None
-    if data is None or data.dtype not in IN_MEMORY:
-        return False
-    if number.__class__ is int and not (-EXACT if data.dtype.kind != "u" else 0) <= number <= EXACT:
-        return False
-    alone = getrefcount(data) == NAMED + 1 and getrefcount(old) == NAMED + (1 if alias is None else 2)
-    flags = data.flags  # refers to it, too
-    if not (alone and flags.owndata and flags.carray):  # of its value, that of the tensor and of the cell
-        if data.nbytes >= SMALL:
-            return False
-        data = data.copy("C")
-    data[where(ints)] = number
-    overwrite(tensor, computed(old.aval, data))
-    return True
 
 
 def _fill_at_mask(x, mask: Tensor, value) -> bool:
@@ -223,8 +215,8 @@ def remember_write(tensor: Tensor, index, value, lens_at: Callable):
     """After a call: how to do it the next time, if it is as simple as most are; lens_at(shape, index) is its lens."""
     a = tensor._value.aval
     key, ints = at_sight(index, a.shape)
-    b = None if key is None or not _is_simple(tensor, value) else _aval_of(value, a)
-    if b is None:
+    b = None if key is None or not _is_beside(tensor, value) else _aval_of(value, a)
+    if b is None or not (is_apart(tensor) or is_open(tensor)):
         return
     if (a, key, b) not in _writes:
         if len(_writes) >= MOST:
@@ -235,19 +227,22 @@ def remember_write(tensor: Tensor, index, value, lens_at: Callable):
     open_places = None if lens is None else places(ints, lens.ints)
     if open_places is not None:
         writer = _writer(lens.static, a, b if b.__class__ is Aval else SCALAR_AVALS[b])
-        _writes[a, key, b] = Write(writer, lens.ints, open_places, None if b.__class__ is Aval else where_of(lens, a))
+        where = where_of(lens, a)
+        if b.__class__ is Aval and b.shape and where is not None and lens.params[1]:
+            where = None  # the part has dimensions that NumPy's index does not make
+        _writes[a, key, b] = Write(writer, lens.ints, open_places, where)
 
 
-def _is_simple(tensor: Tensor, value) -> bool:
-    """Whether a write changes nothing but the tensor's whole value, and what is written shares no memory with it."""
-    if not is_apart(tensor):
-        return False
+def _is_beside(tensor: Tensor, value) -> bool:
+    """Whether what is written is on no tape, and shares no memory with the tensor."""
     if value.__class__ not in PLAIN:
         return True
     alias, view = tensor._view, value._view
     if value is tensor or (value._ge is not None or view is not None and is_on_tape(value)) and state.enabled:
         return False
-    return view is None or alias is None or view.cell is not alias.cell
+    if view is None or alias is None or view.cell is not alias.cell:
+        return True
+    return not value._value.aval.shape and number_at_hand(value) is not None  # that of one element at most
 
 
 def _aval_of(value, a: Aval) -> Aval | type | None:
