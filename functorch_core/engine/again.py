@@ -24,6 +24,7 @@ from .stats import counters
 from .value import SMALL, Value, arrays_of, references
 
 FEW = 64  # results
+BRIEF, OFTEN, NEVER = 4, 8, -1  # ops of a recording, and how often it has to be read; see `note_first`
 ASK = 15  # at each 16th sighting the plans are asked, which keep those that were used last
 Short = tuple[tuple[Any, ...], tuple[int, ...], int]
 
@@ -78,6 +79,18 @@ def forget(short: Short) -> None:
     _known.pop(short, None)
 
 
+def note_first(recording: Recording, read: bool) -> None:
+    """Note with which op a recording began: where it was of few ops, NumPy's, and was read, and that often, the op is
+    computed at once from now on (`at_once.brief`); never where it was of more, whose program it could be a part of."""
+    first = recording.signature[0]
+    if len(recording.sources) > 2 * BRIEF:
+        first.alone = NEVER
+    elif read and first.alone >= 0:
+        first.alone += 1
+        if first.alone == OFTEN:
+            first.is_brief = True
+
+
 def computed_again(recording: Recording, live: tuple[int, ...], data: list[Any], small: bool, read: bool) -> bool:
     """Whether a recording without checks was known, whose inputs are small arrays or at hand, and its live results have
     their data. `read`: one of them is read now."""
@@ -110,6 +123,7 @@ def computed_again(recording: Recording, live: tuple[int, ...], data: list[Any],
         return False  # which op it was is found out by the plan
     plan.sightings = sighting
     counters["reference_ops"] += ops
+    note_first(recording, read)
     values = recording.values
     for slot, array in zip(live, results):
         value = values[slot]

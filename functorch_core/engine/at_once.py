@@ -118,15 +118,15 @@ def computed(a: Aval, array: np.ndarray) -> Value:
     return value
 
 
-BRIEF = 10.0  # microseconds by NumPy
+SHORT = 10.0  # microseconds by NumPy
 
 
-def number(unit: Unit, operands: Sequence[Any]) -> Value | None:
-    """The number that an op gives of arrays and numbers at hand, while nothing is recorded of which it could be a part;
-    otherwise None. Loops over elements are made of such: recorded, each of their turns was computed by itself in the
-    end, as nobody knows that the next one is like it until it is."""
+def brief(unit: Unit, operands: Sequence[Any]) -> Value | list[Value] | None:
+    """What an op gives of arrays and numbers at hand, while nothing is recorded of which it could be a part, if it is
+    a number or was often read alone; otherwise None. Loops over elements are made of such: recorded, each of their
+    turns was computed by itself in the end, as nobody knows that the next one is like it until it is."""
     function = unit.at_once
-    if not settings.direct or settings.tier != "auto" or function is None and not _prepare_number(unit):
+    if not settings.direct or settings.tier != "auto" or function is None and not _prepare_brief(unit):
         return None
     arrays = []
     for x in operands:
@@ -144,21 +144,19 @@ def number(unit: Unit, operands: Sequence[Any]) -> Value | None:
         else:
             arrays.append(NUMBERS[x.__class__](x))
     try:
-        return run(unit, arrays)  # type: ignore[return-value]  # it has one result
+        return run(unit, arrays)
     except RuntimeError as error:
-        if str(error).startswith(
-            "cannot enter context"
-        ):  # a `__del__` or a signal's handler in the midst of such a call
+        if str(error).startswith("cannot enter context"):  # by a `__del__` or a signal's handler, in the midst of one
             return None
         raise
 
 
-def _prepare_number(unit: Unit) -> bool:
-    unit.gives_number = unit.cost.reference < BRIEF and _prepare(unit)
-    return unit.gives_number
+def _prepare_brief(unit: Unit) -> bool:
+    unit.is_brief = unit.cost.reference < SHORT and _prepare(unit)
+    return unit.is_brief
 
 
-hooks.number = number
+hooks.brief = brief
 
 COPIED = 8_000.0  # bytes in a microsecond
 

@@ -29,7 +29,7 @@ from ..primitives import reshape, slice
 from ..xla.device import Device
 from ..xla.jobs import Job
 from . import cost, deferred, on_disk, signatures
-from .again import FEW, NAMED, computed_again, data_at_hand, forget, remember, small_arrays
+from .again import FEW, NAMED, computed_again, data_at_hand, forget, note_first, remember, small_arrays
 from .compiling import Program, ProgramInParts, compile_graph, compile_recording
 from .errors import out_of_memory
 from .families import Family, family_of
@@ -165,6 +165,7 @@ def compute(recording: Recording, why: str, tier: str | None = None) -> None:
         if data is None:
             _require(recording.inputs)
     live = live_results(recording.values)
+    note_first(recording, False)
     short = few and data is not None
     try:
         if short and tier is None and computed_again(recording, live, data, small, why == READ):  # type: ignore[arg-type]

@@ -63,7 +63,8 @@ class Unit:
         "out_aval",
         "multiple",
         "effect",
-        "gives_number",
+        "is_brief",
+        "alone",
         "ranges",
         "at_once",
         "_cost",
@@ -79,8 +80,10 @@ class Unit:
         self.n_inputs, self.out_avals = len(graph.inputs), graph.out_avals
         self.out_aval: Any = self.out_avals[0] if self.out_avals else None  # asked of units of one result
         self.effect = graph_has_effect(graph)
-        # Whether it is one number, and brief to compute: see `at_once.number`.
-        self.gives_number = 0 < self.n_inputs and not multiple and [a.shape for a in self.out_avals] == [()]
+        # Whether it is computed at once of what is at hand (`at_once.brief`): a number, or what was often read alone
+        # (`again.note_first`), so many times.
+        self.is_brief = 0 < self.n_inputs and not multiple and [a.shape for a in self.out_avals] == [()]
+        self.alone = 0
         self._cost: cost.Cost | None = None
         self._program: Program | None = None
         self._reference: Reference | None = None

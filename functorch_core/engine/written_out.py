@@ -67,7 +67,7 @@ NAMES: dict[str, Any] = {
     "UNRECORDED": recorder.UNRECORDED,
     "Value": recorder.Value,
     "begun": recorder.begun,
-    "begun_or_number": recorder.begun_or_number,
+    "begun_or_brief": recorder.begun_or_brief,
     "elsewhere": recorder.elsewhere,
     "full": recorder.full,
     "further": recorder.further,
@@ -97,7 +97,7 @@ def recording(
     append = [f"signature.append({x})" for x in [*[f"s{i}" for i in range(len(values))], *[SCALAR - 1] * len(ints)]]
     source = GIVEN if inner is None else LOOKED_FOR.format(inner=inner)
     text = ("" if values else AT_HOME) + RECORDING.format(
-        begun="begun_or_number" if off_tape else "begun",
+        begun="begun_or_brief" if off_tape else "begun",
         x="".join([f"{x}, " for x in (*values, *ints)]),
         slots="".join([LINE + x for x in slots]),
         append="".join([LINE + x for x in append]),
