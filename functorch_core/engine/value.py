@@ -435,7 +435,7 @@ def kept_on_host(value: Value) -> np.ndarray | None:
 
 def at_hand(value: Value) -> np.ndarray | None:
     """The array of a value that is computed and on the host, where nobody has to wait for it: not that of a buffer
-    which a program may still be writing.
+    which a program is still writing.
 
     >>> import numpy as np
     >>> from functorch_core import engine
@@ -445,7 +445,14 @@ def at_hand(value: Value) -> np.ndarray | None:
     if value.recording is not None:
         return None
     data = value.data
-    return data if data.__class__ is np.ndarray else getattr(value, "host", None)
+    if data.__class__ is np.ndarray:
+        return data
+    host = getattr(value, "host", None)
+    if host is not None or data.__class__ is not xla.Buffer or value.aval.nbytes >= SMALL or data.is_deleted():
+        return host
+    if not data.is_ready() or xla.device_of(data).platform != "cpu":
+        return None
+    return xla.to_numpy(data).copy() if settings.donates else kept_on_host(value)
 
 
 def arrays_of(values: list[Value]) -> list[np.ndarray]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ...core import dtypes as dt
 from ...core.warn import warn
+from ...engine.recorder import compute_after_many
 from ...interrupts import is_interrupt
 from ..tape.meta import is_meta
 from ..tape.modes import state
@@ -145,6 +146,8 @@ def write_part(tensor: Tensor, made: Tensor):
     number = number_at_hand(made)
     if number is None or not written_to_part(tensor, None, number, made._value):
         assign(tensor, made, checked=True)
+        if not made._value.aval.shape:
+            compute_after_many()
 
 
 def _is_beside(x: Tensor, tensor: Tensor) -> bool:

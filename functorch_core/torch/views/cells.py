@@ -438,7 +438,9 @@ def few_at_hand(tensor: Tensor) -> np.ndarray | None:
         and alias.seen != alias.cell.version
     ):
         return None
-    if not active.plain or active.marks_inference or not leaves_nothing_out() or is_on_tape(tensor):
+    if not active.plain or not leaves_nothing_out() or is_on_tape(tensor):
+        return None
+    if active.marks_inference and state.inference != tensor._is_inference:
         return None
     return at_hand(value)
 
@@ -446,7 +448,7 @@ def few_at_hand(tensor: Tensor) -> np.ndarray | None:
 def _host_view(tensor: Tensor, lens: Lens) -> np.ndarray | None:
     """What a lens shows of computed numbers, by NumPy; None where it is not as simple as that."""
     host = KINDS[lens.kind].host
-    if host is None or active.marks_inference or is_on_tape(tensor):
+    if host is None or active.marks_inference and state.inference != tensor._is_inference or is_on_tape(tensor):
         return None
     array = host_array(tensor._value if tensor._view is None else tensor._read())
     return None if array is None else host(array, *lens.params)

@@ -16,6 +16,7 @@ from ...engine import Value, pending
 from ...engine.again import NAMED
 from ...engine.recorder import is_computed, leaves_nothing_out
 from ...engine.value import SMALL, at_hand, computed, kept_on_host
+from ..tape.modes import state as modes
 from ..tensors.active import active
 from ..tensors.base import Tensor
 from .cells import Alias, overwrite, root_of
@@ -33,7 +34,9 @@ def is_open(tensor: Tensor) -> bool:
     if alias is None or tensor._ge is not None or alias.refuses is not None or alias.untracked or pending:
         return False
     cell = alias.cell
-    if not alias.chain or cell.shared or cell.strided or active.marks_inference:
+    if not alias.chain or cell.shared or cell.strided:
+        return False
+    if active.marks_inference and modes.inference != tensor._is_inference:
         return False
     for lens in alias.chain:
         kind = KINDS[lens.kind]

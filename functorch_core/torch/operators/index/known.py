@@ -13,11 +13,9 @@ from ....core import dtypes as dt
 from ....core.aval import Aval
 from ....core.trace import trace_closed
 from ....engine import from_numpy, is_absent
-from ....engine.modes import settings
-from ....engine.recorder import Recording, record
+from ....engine.recorder import compute_after_many, record
 from ....engine.signatures import bounded
-from ....engine.units import SCALAR_AVALS, Unit
-from ....engine.value import Value
+from ....engine.units import SCALAR_AVALS
 from ....kernels.values import expanded
 from ....ops.signature import fits
 from ...dispatch.op import PLAIN
@@ -168,8 +166,8 @@ def write_again(tensor: Tensor, index, value) -> bool:
     old = tensor._value if tensor._view is None else tensor._view.read(tensor)
     made = record(op.unit, (old, value, *own), 3)
     overwrite(tensor, made)
-    if where is not None:
-        _compute_after_many(made, op.unit)
+    if where is not None and (b.__class__ is not Aval or not b.shape):
+        compute_after_many()
     return True
 
 
@@ -186,18 +184,6 @@ def write_at_hand(tensor: Tensor, lens: Lens, value) -> bool:
     if is_apart(tensor):
         return written_apart(tensor, where(lens.ints), number)
     return is_open(tensor) and written_to_part(tensor, where(lens.ints), number)
-
-
-MANY = 8  # numbers that are written one after the other, so that more are to be expected: they are a loop's
-
-
-def _compute_after_many(written: Value, unit: Unit):
-    """Compute what is recorded if it ends in many such writes, so that further ones go to the memory; they are counted
-    at each MANYth result alone. Ten rounds of zeros(1000) and 1,000 writes: 0.05 s for 5, of which XLA had most."""
-    recording = written.recording
-    counted = recording.__class__ is Recording and written.slot % MANY == MANY - 1 and settings.tier == "auto"
-    if counted and recording.ends_with(unit, MANY):
-        recording.flush("numbers are written one by one")
 
 
 def _fill_at_mask(x, mask: Tensor, value) -> bool:
