@@ -5,6 +5,7 @@
     python -m tests.benchmarks.eager ops cat .T only those with `cat` or `.T` in their names
     python -m tests.benchmarks.eager acting     loops that read a number in each round
     python -m tests.benchmarks.eager elements   loops over the elements and rows of a small matrix
+    python -m tests.benchmarks.eager loops      loops that compute on elements
 
 Ratios are ours / PyTorch's; all of Python is included.
 """
@@ -12,6 +13,7 @@ Ratios are ours / PyTorch's; all of Python is included.
 from __future__ import annotations
 
 import sys
+import time
 
 import numpy as np
 
@@ -272,7 +274,155 @@ def elements():
         show(getattr(Table, name).__doc__, row, "PyTorch")
 
 
-SECTIONS = {"ops": ops, "acting": acting, "elements": elements}
+# ---- loops that compute on elements ------------------------------------------------------------------
+
+
+class Loops:
+    """Algorithms written down as in a book, each number by itself. A method's description is its body; it returns how
+    many turns it has made."""
+
+    def __init__(self, lib):
+        self.lib = lib
+
+    def histogram(self):
+        """h[i] += 1"""
+        h = self.lib.zeros(50)
+        for i in range(1000):
+            h[i * 7 % 50] += 1
+        h.sum().item()
+        return 1000
+
+    def shortest_path(self):
+        """d[i][j] = min(d[i - 1][j], d[i][j - 1]) + 1"""
+        d = self.lib.zeros(30, 30)
+        for i in range(1, 30):
+            for j in range(1, 30):
+                d[i][j] = min(d[i - 1][j], d[i][j - 1]) + 1
+        d.sum().item()
+        return 841
+
+    def subsequence(self):
+        """d[i + 1, j + 1] = max(d[i, j + 1], d[i + 1, j])"""
+        d = self.lib.zeros(31, 31, dtype=self.lib.int64)
+        for i in range(30):
+            for j in range(30):
+                d[i + 1, j + 1] = max(d[i, j + 1], d[i + 1, j])
+        d.sum().item()
+        return 900
+
+    def product(self):
+        """c[i, j] += a[i, k] * b[k, j]"""
+        a, b, c = self.lib.rand(10, 10), self.lib.rand(10, 10), self.lib.zeros(10, 10)
+        for i in range(10):
+            for j in range(10):
+                for k in range(10):
+                    c[i, j] += a[i, k] * b[k, j]
+        c.sum().item()
+        return 1000
+
+    def recurrence(self):
+        """x[i] = x[i - 1] * 0.9 + 0.1"""
+        x = self.lib.zeros(1000)
+        for i in range(1, 1000):
+            x[i] = x[i - 1] * 0.9 + 0.1
+        x.sum().item()
+        return 999
+
+    def running_sum(self):
+        """s += x[i] ** 2"""
+        s, x = self.lib.tensor(0.0), self.lib.rand(1000)
+        for i in range(1000):
+            s += x[i] ** 2
+        s.item()
+        return 1000
+
+    def largest(self):
+        """if x[i] > best: best = x[i]"""
+        x = self.lib.rand(1000)
+        best = x[0]
+        for i in range(1000):
+            if x[i] > best:
+                best = x[i]
+        best.item()
+        return 1000
+
+    def sorted_by_swaps(self):
+        """if x[j] > x[j + 1]: swap them"""
+        x = self.lib.arange(40.0).flip(0).clone()
+        for i in range(39):
+            for j in range(39 - i):
+                if x[j] > x[j + 1]:
+                    kept = x[j].clone()
+                    x[j] = x[j + 1]
+                    x[j + 1] = kept
+        x.sum().item()
+        return 780
+
+    def q_learning(self):
+        """q[s, a] += 0.1 * (r[i] + 0.9 * q[t].max() - q[s, a])"""
+        q, r = self.lib.zeros(20, 4), self.lib.rand(500)
+        for i in range(500):
+            s, a, t = i * 13 % 20, i % 4, (i + 1) * 13 % 20
+            q[s, a] += 0.1 * (r[i] + 0.9 * q[t].max() - q[s, a])
+        q.sum().item()
+        return 500
+
+    def sieve(self):
+        """if p[i]: p[2 * i :: i] = False"""
+        p = self.lib.ones(1000, dtype=self.lib.bool)
+        for i in range(2, 1000):
+            if p[i]:
+                p[2 * i :: i] = False
+        p.sum().item()
+        return 998
+
+    def shortest_paths(self):
+        """d[i] = minimum(d[i], d[i, k] + d[k])"""
+        d = self.lib.rand(30, 30)
+        for k in range(30):
+            for i in range(30):
+                d[i] = self.lib.minimum(d[i], d[i, k] + d[k])
+        d.sum().item()
+        return 900
+
+    def merged(self):
+        """merge sort of 100 numbers, by slices"""
+        lib = self.lib
+
+        def sort(x):
+            if len(x) < 2:
+                return x
+            left, right = sort(x[: len(x) // 2]), sort(x[len(x) // 2 :])
+            out, i, j = lib.empty(len(x)), 0, 0
+            for k in range(len(x)):
+                if j == len(right) or i < len(left) and left[i] < right[j]:
+                    out[k] = left[i]
+                    i += 1
+                else:
+                    out[k] = right[j]
+                    j += 1
+            return out
+
+        sort(lib.arange(100.0) * 37 % 101).sum().item()
+        return 672
+
+
+def loops():
+    """Microseconds of a turn: of the first run, then of later ones."""
+    mine, other = (Loops(lib) for lib in _both())
+    for name in [name for name in vars(Loops) if not name.startswith("_")]:
+        firsts = []
+        for library in (other, mine):
+            begun = time.perf_counter()
+            turns = getattr(library, name)()
+            firsts.append((time.perf_counter() - begun) * 1e6 / turns)
+        row = alternate(getattr(mine, name), getattr(other, name), number=1, rounds=9)
+        row["ours_min"], row["theirs_min"] = row["ours_min"] / turns, row["theirs_min"] / turns
+        show(getattr(Loops, name).__doc__, row, "PyTorch")
+        print(f"    first {firsts[1]:.1f} us  PyTorch {firsts[0]:.1f} us")
+
+
+SECTIONS = {"ops": ops, "acting": acting, "elements": elements, "loops": loops}
 
 
 def main():
