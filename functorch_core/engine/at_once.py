@@ -122,11 +122,12 @@ SHORT = 10.0  # microseconds by NumPy
 
 
 def brief(unit: Unit, operands: Sequence[Any]) -> Value | list[Value] | None:
-    """What an op gives of arrays and numbers at hand, while nothing is recorded of which it could be a part, if it is
-    a number or was often read alone; otherwise None. Loops over elements are made of such: recorded, each of their
-    turns was computed by itself in the end, as nobody knows that the next one is like it until it is."""
-    function = unit.at_once
-    if not settings.direct or settings.tier != "auto" or function is None and not _prepare_brief(unit):
+    """What an op gives of arrays and numbers at hand, while nothing is recorded of which it could be a part; None if it
+    is to be recorded. Loops over elements are made of such: recorded, each of their turns was computed by itself in the
+    end, as nobody knows that the next one is like it until it is."""
+    if unit.is_cheap is None:
+        unit.is_cheap = unit.cost.reference < SHORT and (unit.at_once is not None or _prepare(unit))
+    if not unit.is_cheap or not settings.direct or settings.tier != "auto":
         return None
     arrays = []
     for x in operands:
@@ -149,11 +150,6 @@ def brief(unit: Unit, operands: Sequence[Any]) -> Value | list[Value] | None:
         if str(error).startswith("cannot enter context"):  # by a `__del__` or a signal's handler, in the midst of one
             return None
         raise
-
-
-def _prepare_brief(unit: Unit) -> bool:
-    unit.is_brief = unit.cost.reference < SHORT and _prepare(unit)
-    return unit.is_brief
 
 
 hooks.brief = brief

@@ -78,6 +78,7 @@ class _State(threading.local):
     limit = LOOK
     looks = LOOKS
     body: list[int] = []  # the units of the loop whose turns are programs of their own
+    in_loop = 0  # so many calls after an element was written in memory are taken for those of a loop over elements
     at_once: Function | None = None  # computes a call instead of recording it; see at_once
 
     def __init__(self) -> None:
@@ -138,8 +139,7 @@ class Recording:
         self.values: list[Value] = []  # every result, in slot order
         self.sources: list[Any] = []  # for each op: code, instruction of the user's call
         self.code: Any = None  # of the user's last call: what it is need not be looked at again
-        # See deferred: the checks recorded here; chain -> the state that the last of them left, and its
-        # ordinal; whether an input is unverified.
+        # See deferred: the checks recorded here; chain -> what the last left, its ordinal; whether an input may be wrong.
         self.checks: list[Recorded] = []
         self.states: dict[Chain, tuple[Value, int]] = {}
         self.doubtful = False
@@ -154,7 +154,7 @@ class Recording:
         self.frozen: Recording | None = None  # its contents, flushed by another thread
         # Bytes of large inputs; with how many they are looked at; whether too many are its own.
         self.held, self.enough, self.heavy = 0, HELD, False
-        self.elements = 0  # numbers written to one element of a tensor; see `compute_after_many`
+        self.elements = 0  # numbers written to elements; see `compute_after_many`
 
     def input(self, value: Value) -> int:
         """The signature's integer for a value from outside."""
@@ -354,8 +354,10 @@ def begun(unit: Unit, operands: Sequence[ArrayLike]) -> tuple[Recording | None, 
 
 
 def begun_or_brief(unit: Unit, operands: Sequence[ArrayLike]) -> tuple[Recording | None, Any]:
-    """The same of a call off the tape, which is computed, too, if it is brief and of what is at hand."""
-    if unit.is_brief and _state.at_once is None and _state.device is None:
+    """The same of a call off the tape, which is computed, too, if it is of what is at hand and brief, or one of a loop
+    over elements."""
+    if (unit.is_brief or _state.in_loop > 0) and _state.at_once is None and _state.device is None:
+        _state.in_loop -= 1
         result = hooks.brief(unit, operands)
         if result is not None:
             return None, result
@@ -421,6 +423,12 @@ def is_computed(value: Value) -> bool:
 
 
 MANY = 16  # numbers written to elements, so that more are to be expected: they are a loop's
+IN_LOOP = 64  # calls between two writes of elements
+
+
+def note_loop() -> None:
+    """Note that an element was written in memory."""
+    _state.in_loop = IN_LOOP
 
 
 def compute_after_many() -> None:
@@ -434,9 +442,8 @@ def compute_after_many() -> None:
 
 
 def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1, off_tape: bool = False) -> Any:
-    """Append a call; a new value for its result, a list of them if the unit is `multiple`. Of the
-    callers, the first `inner` are known to be the library's (0.1 us each not to look at). Off the tape it may be
-    computed at once (`at_once.brief`).
+    """Append a call; a new value for its result, a list of them if the unit is `multiple`. The first `inner` callers
+    are known to be the library's (0.1 us each). Off the tape it may be computed at once (`at_once.brief`).
 
     >>> from functorch_core import core, engine
     >>> x = engine.absent(core.aval.aval((2, 3), core.dtypes.float32))  # of no data

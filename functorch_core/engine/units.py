@@ -64,6 +64,7 @@ class Unit:
         "multiple",
         "effect",
         "is_brief",
+        "is_cheap",
         "alone",
         "ranges",
         "at_once",
@@ -84,6 +85,7 @@ class Unit:
         # (`again.note_first`), so many times.
         self.is_brief = 0 < self.n_inputs and not multiple and [a.shape for a in self.out_avals] == [()]
         self.alone = 0
+        self.is_cheap: bool | None = None  # whether NumPy computes it in no time, if somebody has asked
         self._cost: cost.Cost | None = None
         self._program: Program | None = None
         self._reference: Reference | None = None

@@ -13,7 +13,7 @@ reference = pytest.importorskip("torch")
 from functorch_core import engine, torch  # noqa: E402
 from functorch_core.engine import deferred  # noqa: E402
 
-from .test_bounds import CALLS, error_of, names  # noqa: E402
+from .test_bounds import CALLS, error_of, names, recorded  # noqa: E402
 
 
 def read(x):
@@ -37,7 +37,7 @@ def test_every_reading_raises_and_operands_are_intact(call, indices, tier):
     expected = error_of(lambda: eval(call, names(reference, reference.tensor(eval(indices)))))
     text = None if "embedding_bag" in call else expected[1]
     with engine.forced_tier(tier):
-        index = torch.tensor(eval(indices)) + 0
+        index = recorded(eval(indices))
         given = names(torch, index)
         intact = names(reference, None)
         result = eval(call, given)

@@ -383,8 +383,8 @@ def make_view(tensor: Tensor, lens: Lens, array: np.ndarray | None = None) -> Te
         out = _shown(tensor, lens)
     alias = tensor._view or share(tensor)
     view = out._view = Alias(alias.cell, (*alias.chain, lens), *based_on(tensor, alias), alias.untracked)
-    if array is not None:
-        view.contiguous = array.flags.c_contiguous and alias.is_contiguous()
+    if array is not None and alias.is_contiguous():
+        view.contiguous = array.flags.c_contiguous
     if alias.refuses is not None and alias.base is not None:
         view.refuses = alias.refuses
     if tensor._ge is not None and not state.enabled:

@@ -14,7 +14,7 @@ import numpy as np
 from ...core import dtypes as dt
 from ...engine import Value, pending
 from ...engine.again import NAMED
-from ...engine.recorder import is_computed, leaves_nothing_out
+from ...engine.recorder import is_computed, leaves_nothing_out, note_loop
 from ...engine.value import SMALL, at_hand, computed, kept_on_host
 from ..tape.modes import state as modes
 from ..tensors.active import active
@@ -63,6 +63,7 @@ def written_apart(tensor: Tensor, where: Any, number) -> bool:
     if data is None:
         return False
     data[where] = number
+    note_loop()
     overwrite(tensor, computed(old.aval, data))
     return True
 
@@ -88,6 +89,7 @@ def written_to_part(tensor: Tensor, where: Any, number, shown: Value | None = No
         data.reshape(-1)[offset] = number
     elif 0 not in shape:
         part_of_array(data, shape, strides, offset)[() if where is None else where] = number
+    note_loop()
     cell.value = computed(old.aval, data)
     cell.version += 1
     if holds:

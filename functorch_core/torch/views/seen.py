@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Sequence
-from operator import mul
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ MOST_INTS = 8  # of a lens of which only some vary
 class Seen:
     """What a call of a view was found to be: a lens, and the op that reads it. The ints of the lens may vary; where
     only some do, `open` says which. `element`: where it looks at one element, its place, None for an int of the lens;
-    `row`: where it looks at a row of few numbers, which.
+    `part`: where it looks at few numbers one after the other, which (`part_of`).
 
     `by_strides` says that it is so of contiguous tensors only, `contiguous` whether of such a tensor the view is, too.
     """
@@ -50,7 +50,7 @@ class Seen:
         "ints",
         "open",
         "element",
-        "row",
+        "part",
         "others",
         "op",
         "unit",
@@ -64,18 +64,18 @@ class Seen:
     def __init__(self, lens: Lens, a: Aval, by_strides: bool = False, open_places: tuple[int, ...] = ()):
         kind = KINDS[lens.kind]
         self.open, self.element = open_places, element_of(lens, a)
-        self.row = row_of(lens, a) if a.nbytes < SMALL else None
         self.lenses, self.ints, self.others = (lens,), lens.ints, (None,) * len(lens.ints)
         self.op = getter((lens.static,), a)
         self.unit, self.how = self.op.unit, None
         self.by_strides, self.permuting = by_strides, kind.permuting
         shape, strides, _ = kind.layout(a.shape, contiguous_strides(a.shape), 0, *lens.params, *lens.ints)
         self.contiguous = is_dense(shape, strides, contiguous_strides(shape))
+        self.part = part_of(lens, a) if self.element is None and self.contiguous and a.nbytes < SMALL else None
 
     def read(self, of: Value, alias: Alias, ints: tuple[int, ...]) -> Value | None:
         """The element, where it can be had of a host array without a recording (x[i, j].item(): 2 us for 9): of the
-        tensor's value, or of the cell's that the tensor is a part of (x[i][j]). A row, while nothing is
-        recorded that the row could be a part of."""
+        tensor's value, or of the cell's that the tensor is a part of (x[i][j]). Several, while nothing is recorded
+        that they could be a part of."""
         if of.recording is None or self.element is not None and is_computed(of):
             array = at_hand(of)
             if array is None:
@@ -83,7 +83,7 @@ class Seen:
             if self.element is None:
                 if not leaves_nothing_out():
                     return None
-                return computed(self.unit.out_aval, array[ints[0] if self.row is OPEN else self.row])
+                return computed(self.unit.out_aval, array[self.part(ints)])
             return computed(self.unit.out_aval, np.array(array[tuple(self._place(ints))]))
         if self.element is None:
             return None
@@ -91,7 +91,7 @@ class Seen:
         if array is None:
             return None
         _, strides, offset = alias.layout()
-        place = offset + sum(map(mul, strides, self._place(ints)))
+        place = offset + sum(map(operator.mul, strides, self._place(ints)))
         return computed(self.unit.out_aval, np.array(array.reshape(-1)[place]))
 
     def _place(self, ints: tuple[int, ...]) -> Sequence[int]:
@@ -115,16 +115,20 @@ def element_of(lens: Lens, a: Aval) -> tuple[int | None, ...] | None:
     return tuple([start for start, _, _, _ in spec])
 
 
-OPEN = "open"  # of a row: an int of the lens says which
-
-
-def row_of(lens: Lens, a: Aval) -> int | str | None:
-    """Which row, of the first dimension, a lens shows of a tensor of this aval; None for other lenses."""
+def part_of(lens: Lens, a: Aval) -> Callable[[tuple[int, ...]], Any] | None:
+    """What gives, of the ints of a lens, NumPy's index of the elements that it shows of a tensor of this aval, as
+    quickly as can be; None for other lenses."""
     spec = spec_of(lens, a)
-    if not spec or lens.params[1] or len(spec) < 2 or spec[0][3] or spec[0][0] is None and len(lens.ints) != 1:
+    if not spec or lens.params[1]:
         return None
-    is_whole = all([part == (0, n, 1, True) for part, n in zip(spec[1:], a.shape[1:])])
-    return None if not is_whole else OPEN if spec[0][0] is None else spec[0][0]
+    if not lens.ints:
+        index = region_of(spec, ())
+        return lambda ints: index
+    start, length, step, stays = spec[0]
+    is_rows = all([part == (0, n, 1, True) for part, n in zip(spec[1:], a.shape[1:])])
+    if start is not None or step != 1 or not is_rows:
+        return functools.partial(region_of, spec)
+    return (lambda ints: slice(ints[0], ints[0] + length)) if stays else operator.itemgetter(0)
 
 
 def spec_of(lens: Lens, a: Aval) -> tuple[tuple, ...] | None:
@@ -265,7 +269,7 @@ def see_again(known, tensor, ints=()):
     else:
         unit, made._ge = known.unit, None
     of = value
-    value = None if made._ge is not None or known.element is known.row else known.read(of, alias, ints)
+    value = None if made._ge is not None or known.element is known.part else known.read(of, alias, ints)
     if value is not None:
         pass
     elif not ints:
