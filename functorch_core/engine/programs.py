@@ -36,7 +36,7 @@ from .families import Family, family_of
 from .history import place_of, sequences
 from .modes import log, settings
 from .op_by_op import Schedule, run_on_host, run_schedule, run_units, schedule_of, spared
-from .recorder import HELD, NOT_YET, OWN, SCALAR, Recording, hooks
+from .recorder import HELD, LONG, NOT_YET, OWN, SCALAR, Recording, hooks
 from .stats import count
 from .units import SCALAR_AVALS, Unit
 from .value import SMALL, Poison, Value, concrete, has_data, live_results, placed, references
@@ -82,6 +82,7 @@ class Plan:
         "note",
         "compiled_at",
         "read",
+        "cut",
         "__weakref__",
     )
 
@@ -93,11 +94,12 @@ class Plan:
         lines: list[Any],
         family: Family,
         read: bool,
+        cut: bool,
         price: float,
         note: str | None,
     ) -> None:
         self.sightings, self.start, self.threshold, self.ops = 0, start, threshold, len(units)
-        self.read = read  # whether its result was waited for, when it was first seen
+        self.read, self.cut = read, cut  # whether its result was waited for, or it was too long, when it was first seen
         self.note = note  # by which the next process knows that its program is on the disk
         self.family, self.first, self.price = family, (start, threshold), price
         self.compiled_at = 0, 0  # the sightings of itself and of its family
@@ -210,7 +212,7 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str, s
     key = (tuple(recording.signature), live, donated, device, len(recording.inputs))
     plan = _plans.get(key)
     if plan is None:
-        plan = _new_plan(key, recording, why == READ)
+        plan = _new_plan(key, recording, why == READ, why == LONG)
     else:
         _plans.move_to_end(key)
     plan.sightings += 1
@@ -344,11 +346,16 @@ def _poison(recording: Recording) -> None:
 
 
 def _new_plan(
-    key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Device, int], recording: Recording, read: bool
+    key: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...], Device, int],
+    recording: Recording,
+    read: bool,
+    cut: bool,
 ) -> Plan:
+    """`cut`: it ended because it was long. It is a loop's that nobody reads, of which a sighting is many turns: it must
+    have lost all of its price before it is compiled, as such loops often run once."""
     units = [unit for unit, _ in recording.calls()]
     family = family_of(key[0], key[1])
-    start, threshold = _when(units, recording, key[1], read)
+    start, threshold = _when(units, recording, key[1], read, rare=cut)
     price = price_of(units)
     note = on_disk.note_of(units, key[1], price) if start < math.inf else None
     if threshold > 1.0 and on_disk.has_program(note):
@@ -357,7 +364,7 @@ def _new_plan(
         start, threshold = _after(start, threshold, min(family.patience(), 1.0))
     elif threshold > 1.0 and _makes_its_own(recording, key[1]):
         start, threshold = max(2.0, start), max(3.0, threshold)
-    plan = Plan(start, threshold, units, _ends(recording), family, read, price, note)
+    plan = Plan(start, threshold, units, _ends(recording), family, read, cut, price, note)
     family.add(plan)
     count("plans")
     with _lock:
@@ -409,7 +416,7 @@ def _ask_again(plan: Plan, recording: Recording, live: tuple[int, ...]) -> None:
     """
     passing = _passing_arrays(recording, live)
     others, work = _done[0] - plan.began[0], _done[1] - plan.began[1]
-    rare = plan.sightings < RARE * others and plan.sightings * plan.reference < SMALL_PART * work
+    rare = plan.cut or plan.sightings < RARE * others and plan.sightings * plan.reference < SMALL_PART * work
     patience = plan.family.patience() if plan.first[0] > 1.0 else 1.0
     if not (passing or rare or patience > 1.0):
         return

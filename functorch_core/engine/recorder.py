@@ -68,6 +68,7 @@ _getframe = sys._getframe
 
 
 NOT_YET = ()
+LONG = "the recording is long"
 
 
 class _State(threading.local):
@@ -139,7 +140,7 @@ class Recording:
         self.values: list[Value] = []  # every result, in slot order
         self.sources: list[Any] = []  # for each op: code, instruction of the user's call
         self.code: Any = None  # of the user's last call: what it is need not be looked at again
-        # See deferred: the checks recorded here; chain -> what the last left, its ordinal; whether an input may be wrong.
+        # See deferred: the checks recorded here; chain -> what the last left, its ordinal; whether an input may be bad.
         self.checks: list[Recorded] = []
         self.states: dict[Chain, tuple[Value, int]] = {}
         self.doubtful = False
@@ -660,7 +661,7 @@ def _cut(recording: Recording) -> None:
     with recording.lock:
         if not recording.done and (recording.heavy or _is_at_its_end(recording)):
             count("cut_recordings")
-            recording.flush("the recording is long")
+            recording.flush(LONG)
 
 
 def let_grow() -> tuple[Recording, int] | None:
