@@ -21,10 +21,11 @@ from ..xla.device import Device
 from .modes import settings
 from .recorder import OWN, Recording
 from .stats import counters
+from .units import OFTEN, alone
 from .value import SMALL, Value, arrays_of, references
 
 FEW = 64  # results
-BRIEF, OFTEN, NEVER = 4, 8, -1  # ops of a recording, and how often it has to be read; see `note_first`
+BRIEF, NEVER = 4, -1  # ops of a recording; see `note_first`
 ASK = 15  # at each 16th sighting the plans are asked, which keep those that were used last
 Short = tuple[tuple[Any, ...], tuple[int, ...], int]
 
@@ -80,14 +81,16 @@ def forget(short: Short) -> None:
 
 
 def note_first(recording: Recording, read: bool) -> None:
-    """Note with which op a recording began: where it was of few ops, NumPy's, and was read, and that often, the op is
-    computed at once from now on (`at_once.brief`); never where it was of more, whose program it could be a part of."""
+    """Note with which op a recording began: where it was of few ops and was read, and that often, the op is computed at
+    once from now on, if it is cheap (`at_once.brief`), and where ops of its kind were, others at sizes that are new;
+    never where it was of more ops, whose program it could be a part of."""
     first = recording.signature[0]
     if len(recording.sources) > 2 * BRIEF:
-        first.alone = NEVER
-    elif read and first.alone >= 0:
-        first.alone += 1
-        if first.alone == OFTEN:
+        first.alone = alone[first.kind] = NEVER
+    elif read:
+        alone[first.kind] = times = alone.get(first.kind, 0) + 1 if alone.get(first.kind, 0) >= 0 else NEVER
+        first.alone += first.alone >= 0
+        if OFTEN in (first.alone, times):
             first.is_brief = True
 
 
@@ -123,7 +126,6 @@ def computed_again(recording: Recording, live: tuple[int, ...], data: list[Any],
         return False  # which op it was is found out by the plan
     plan.sightings = sighting
     counters["reference_ops"] += ops
-    note_first(recording, read)
     values = recording.values
     for slot, array in zip(live, results):
         value = values[slot]

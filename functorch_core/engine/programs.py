@@ -167,7 +167,7 @@ def compute(recording: Recording, why: str, tier: str | None = None) -> None:
         if data is None:
             _require(recording.inputs)
     live = live_results(recording.values)
-    note_first(recording, False)
+    note_first(recording, why == READ and small)
     short = few and data is not None
     try:
         if short and tier is None and computed_again(recording, live, data, small, why == READ):  # type: ignore[arg-type]

@@ -22,6 +22,10 @@ from . import cost, signatures
 from .compiling import Program
 
 _ids = itertools.count()
+# How often recordings of few ops that began with one of a kind were read, and how often is often; see
+# `again.note_first`.
+alone: dict[tuple[Any, ...], int] = {}
+OFTEN = 8
 
 # The avals in which Python scalars come as operands: the widest of their kind, cast in the graph.
 SCALAR_AVALS = {int: aval((), np.dtype("int64")), float: aval((), np.dtype("float64"))}
@@ -63,6 +67,7 @@ class Unit:
         "out_aval",
         "multiple",
         "effect",
+        "kind",
         "is_brief",
         "is_cheap",
         "alone",
@@ -81,9 +86,11 @@ class Unit:
         self.n_inputs, self.out_avals = len(graph.inputs), graph.out_avals
         self.out_aval: Any = self.out_avals[0] if self.out_avals else None  # asked of units of one result
         self.effect = graph_has_effect(graph)
+        self.kind = name, *[(a.dtype, a.ndim) for a in graph.in_avals]
         # Whether it is computed at once of what is at hand (`at_once.brief`): a number, or what was often read alone
         # (`again.note_first`), so many times.
-        self.is_brief = 0 < self.n_inputs and not multiple and [a.shape for a in self.out_avals] == [()]
+        gives_number = not multiple and [a.shape for a in self.out_avals] == [()]
+        self.is_brief = 0 < self.n_inputs and (gives_number or alone.get(self.kind, 0) >= OFTEN)
         self.alone = 0
         self.is_cheap: bool | None = None  # whether NumPy computes it in no time, if somebody has asked
         self._cost: cost.Cost | None = None
