@@ -55,6 +55,10 @@ FAMILIAR = 4  # from this sighting on, what NumPy computes is one function (0.1 
 LEFT = 1 << 26  # bytes of results that ops run one by one leave in the heap, in blocks that do not suit their program
 RARE, SMALL_PART = 1 / 16, 0.2  # of the recordings, and of their work, since a key was first seen
 SOON, MAX_SOON = 275, 6  # what would be compiled within 275 sightings is at the sixth: in a loop's first ten steps
+# Microseconds; where compiling takes longer, ops one by one must have taken a sixteenth of that before. What runs ten
+# times (the gradient of a hidden Markov model, 0.43 s to compile, 1.6 ms op by op) is not compiled, nor is any training
+# step of a network much later.
+DEAR, SPENT = 150_000.0, 1 / 16
 
 
 class Plan:
@@ -509,7 +513,8 @@ def threshold_of(
     gain, beside = reference / fused, 2 * price / reference
     needed = price / ((reference - fused) * (1 if rare else gain**2))
     if needed <= SOON and not rare:
-        needed = min(max(2.0, needed), MAX_SOON)
+        soon = MAX_SOON if price < DEAR else max(float(MAX_SOON), SPENT * price / reference)
+        needed = min(max(2.0, needed), soon)
         return needed - 1, needed
     return (needed, needed + beside) if gain < 2 else (max(needed / 2, needed - beside), needed)
 

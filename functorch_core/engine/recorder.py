@@ -368,7 +368,7 @@ def begun_or_brief(unit: Unit, operands: Sequence[ArrayLike]) -> tuple[Recording
 def _spare() -> Recording | None:
     """The recording that was computed last, to be used again."""
     recording, _state.spare = _state.spare, None
-    if recording is None or not recording.done or recording.device is not _state.device:
+    if recording is None or not recording.done or recording.device is not _state.device or settings.tier == "immediate":
         return None
     recording.done, recording.limit, _state.recording = False, _state.limit, recording
     return recording

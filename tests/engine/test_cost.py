@@ -14,7 +14,7 @@ from functorch_core import primitives as p
 from functorch_core.core.aval import aval
 from functorch_core.core.trace import trace_closed
 from functorch_core.engine import cost
-from functorch_core.engine.programs import MAX_SOON, price_of, threshold_of
+from functorch_core.engine.programs import MAX_SOON, SPENT, price_of, threshold_of
 from functorch_core.engine.units import Unit
 
 F32, I64 = np.dtype("float32"), np.dtype("int64")
@@ -134,9 +134,15 @@ def unit_of(n: int, size: int) -> Unit:
 
 def test_what_is_compiled_and_when():
     assert threshold_of([unit_of(1, 10)]) == (math.inf, math.inf)  # print(tanh(x)) never pays
-    assert threshold_of([unit_of(20, 1_000)] * 20) == (MAX_SOON - 1, MAX_SOON)
+    assert threshold_of([unit_of(20, 9_001)] * 5) == (MAX_SOON - 1, MAX_SOON)
     assert threshold_of([unit_of(20, 100_000)] * 50) == (1, 2)
     assert threshold_of([unit_of(20, 10_000_000)]) == (1, 1)  # a program of its own costs as much
+
+
+def test_what_is_dear_to_compile_waits_until_a_part_of_that_was_spent():
+    units = [unit_of(20, 1_000)] * 20
+    spent = sum([u.cost.reference for u in units]) * threshold_of(units)[1]
+    assert threshold_of(units)[1] > MAX_SOON and spent == pytest.approx(SPENT * price_of(units))
 
 
 def test_what_is_hardly_quicker_is_compiled_late_and_beside_the_program():
@@ -295,5 +301,5 @@ def test_what_comes_once_an_epoch_is_compiled_later():
 
 
 def test_of_what_is_rare_more_must_have_been_lost():
-    units = [unit_of(20, 9_001)] * 20
+    units = [unit_of(20, 9_001)] * 5
     assert threshold_of(units)[1] == MAX_SOON < threshold_of(units, rare=True)[1]
