@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.aval import Aval
+from ...core.aval import Aval, aval
 from ...engine import Unit, Value
 from ...engine.recorder import is_computed, leaves_nothing_out, record
 from ...engine.value import SMALL, at_hand, computed
@@ -52,6 +52,9 @@ class Seen:
         "element",
         "part",
         "others",
+        "of",
+        "shown",
+        "is_traced",
         "op",
         "unit",
         "permuting",
@@ -65,12 +68,19 @@ class Seen:
         kind = KINDS[lens.kind]
         self.open, self.element = open_places, element_of(lens, a)
         self.lenses, self.ints, self.others = (lens,), lens.ints, (None,) * len(lens.ints)
-        self.op = getter((lens.static,), a)
-        self.unit, self.how = self.op.unit, None
+        self.of, self.how, self.is_traced = a, None, False
         self.by_strides, self.permuting = by_strides, kind.permuting
         shape, strides, _ = kind.layout(a.shape, contiguous_strides(a.shape), 0, *lens.params, *lens.ints)
-        self.contiguous = is_dense(shape, strides, contiguous_strides(shape))
+        self.contiguous, self.shown = is_dense(shape, strides, contiguous_strides(shape)), aval(shape, a.dtype)
         self.part = part_of(lens, a) if self.element is None and self.contiguous and a.nbytes < SMALL else None
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("op", "unit"):
+            raise AttributeError(name)
+        # The first time that it is recorded: to trace it takes 40 us, and what is at hand needs no op.
+        self.op = getter((self.lenses[0].static,), self.of)
+        self.unit, self.is_traced = self.op.unit, True
+        return self.op if name == "op" else self.unit
 
     def read(self, of: Value, alias: Alias, ints: tuple[int, ...]) -> Value | None:
         """The element, where it can be had of a host array without a recording (x[i, j].item(): 2 us for 9): of the
@@ -83,8 +93,8 @@ class Seen:
             if self.element is None:
                 if not leaves_nothing_out():
                     return None
-                return computed(self.unit.out_aval, array[self.part(ints)])
-            return computed(self.unit.out_aval, np.array(array[tuple(self._place(ints))]))
+                return computed(self.shown, array[self.part(ints)])
+            return computed(self.shown, np.array(array[tuple(self._place(ints))]))
         if self.element is None:
             return None
         array = whole_of(alias)
@@ -92,7 +102,7 @@ class Seen:
             return None
         _, strides, offset = alias.layout()
         place = offset + sum(map(operator.mul, strides, self._place(ints)))
-        return computed(self.unit.out_aval, np.array(array.reshape(-1)[place]))
+        return computed(self.shown, np.array(array.reshape(-1)[place]))
 
     def _place(self, ints: tuple[int, ...]) -> Sequence[int]:
         """Where the element is."""
@@ -176,7 +186,7 @@ def region_of(spec: Sequence[tuple], ints: tuple[int, ...]) -> tuple[int | slice
 
 def units_of(known: Seen | SeenSeveral | None) -> list[Unit]:
     """The units that are recorded of what a call was found to be."""
-    return [] if known is None else known.op.units()
+    return [] if known is None or known.__class__ is Seen and not known.is_traced else known.op.units()
 
 
 def remember(seen: dict, key: tuple, tensor: Tensor, made: Tensor, ints: tuple = (), by_strides: bool = False):
@@ -267,9 +277,11 @@ def see_again(known, tensor, ints=()):
             node.saved = [*ints] if known.saves_ints else [(value, *ints)[i] for i in how.saved_inputs]
         made._ge = node, 0
     else:
-        unit, made._ge = known.unit, None
+        unit, made._ge = None, None
     of = value
-    value = None if made._ge is not None or known.element is known.part else known.read(of, alias, ints)
+    value = None if unit is not None or known.element is known.part else known.read(of, alias, ints)
+    if value is None and unit is None:
+        unit = known.unit
     if value is not None:
         pass
     elif not ints:
