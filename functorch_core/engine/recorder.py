@@ -423,7 +423,7 @@ def is_computed(value: Value) -> bool:
     return value.recording is None
 
 
-MANY = 16  # numbers written to elements, so that more are to be expected: they are a loop's
+MANY = 16  # numbers, or small rows, that are written, so that more are to be expected: they are a loop's
 IN_LOOP = 64  # calls between two writes of elements
 
 
@@ -433,13 +433,15 @@ def note_loop() -> None:
 
 
 def compute_after_many() -> None:
-    """After a recorded write of one number: compute what is recorded, if there were many such writes, so that further
-    ones go to the memory. Ten rounds of zeros(1000) and 1,000 writes: 0.05 s for 5, of which XLA had most."""
+    """After a recorded write of a number, or to a part of a small tensor: compute what is recorded, if there were many
+    such writes, so that further ones go to the memory. Ten rounds of zeros(1000) and 1,000 writes: 0.05 s for 5, of
+    which XLA had most."""
     recording = _state.recording
     if recording is not None and settings.tier == "auto":
         recording.elements += 1
         if recording.elements >= MANY:
             recording.flush("numbers are written one by one")
+            note_loop()
 
 
 def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1, off_tape: bool = False) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...core import dtypes as dt
 from ...core.warn import warn
 from ...engine.recorder import compute_after_many
+from ...engine.value import SMALL
 from ...interrupts import is_interrupt
 from ..tape.meta import is_meta
 from ..tape.modes import state
@@ -146,7 +147,7 @@ def write_part(tensor: Tensor, made: Tensor):
     number = number_at_hand(made)
     if number is None or not written_to_part(tensor, None, number, made._value):
         assign(tensor, made, checked=True)
-        if not made._value.aval.shape:
+        if tensor._view.cell.value.aval.nbytes < SMALL:
             compute_after_many()
 
 

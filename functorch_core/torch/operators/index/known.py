@@ -16,6 +16,7 @@ from ....engine import from_numpy, is_absent
 from ....engine.recorder import compute_after_many, record
 from ....engine.signatures import bounded
 from ....engine.units import SCALAR_AVALS
+from ....engine.value import SMALL
 from ....kernels.values import expanded
 from ....ops.signature import fits
 from ...dispatch.op import PLAIN
@@ -166,7 +167,7 @@ def write_again(tensor: Tensor, index, value) -> bool:
     old = tensor._value if tensor._view is None else tensor._view.read(tensor)
     made = record(op.unit, (old, value, *own), 3)
     overwrite(tensor, made)
-    if where is not None and (b.__class__ is not Aval or not b.shape):
+    if where is not None and (b.__class__ is not Aval or not b.shape or a.nbytes < SMALL):
         compute_after_many()
     return True
 
