@@ -262,11 +262,19 @@ def test_threads_record_apart_and_values_cross():
         np.testing.assert_array_equal(found, np.array([2, 4, 6]) + 50 * n)
 
 
+@pytest.fixture
+def something_recorded():
+    """What is called next is recorded, however often its like was read alone."""
+    engine.flush()
+    yield fc.zeros(7)
+    engine.flush()
+
+
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize(
     "call, expected", [(lambda a, b: a * b, [8, 15]), (lambda a, b: fc.concat([a, b]), [2, 3, 4, 5])]
 )
-def test_another_thread_flushes_in_the_middle_of_a_call(monkeypatch, call, expected):
+def test_another_thread_flushes_in_the_middle_of_a_call(monkeypatch, call, expected, something_recorded):
     from functorch_core.engine import recorder, written_out
 
     a, b = vector(1, 2) + 1, vector(3, 4) + 1
@@ -290,7 +298,7 @@ def test_another_thread_flushes_in_the_middle_of_a_call(monkeypatch, call, expec
 
 
 @pytest.mark.parametrize("call", [lambda a, b: a * b, lambda a, b: fc.concat([a, b])])
-def test_an_interrupt_in_the_middle_of_a_call_forgets_it(monkeypatch, call):
+def test_an_interrupt_in_the_middle_of_a_call_forgets_it(monkeypatch, call, something_recorded):
     from functorch_core.engine import recorder, written_out
 
     a, b = vector(1, 2) + 1, vector(3, 4) + 1
@@ -321,7 +329,7 @@ def test_a_forked_child_computes_by_numpy():
     np.testing.assert_array_equal(np.frombuffer(data, np.float32), [7, 13])
 
 
-def test_an_interrupt_in_the_middle_of_a_flush_loses_nothing(monkeypatch):
+def test_an_interrupt_in_the_middle_of_a_flush_loses_nothing(monkeypatch, something_recorded):
     from functorch_core.engine import programs
 
     x = vector(*range(23)) * 2  # a key of its own: one that was seen often has no schedule any more
