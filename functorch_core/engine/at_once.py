@@ -125,9 +125,7 @@ def brief(unit: Unit, operands: Sequence[Any]) -> Value | list[Value] | None:
     """What an op gives of arrays and numbers at hand, while nothing is recorded of which it could be a part; None if it
     is to be recorded. Loops over elements are made of such: recorded, each of their turns was computed by itself in the
     end, as nobody knows that the next one is like it until it is."""
-    if unit.is_cheap is None:
-        unit.is_cheap = unit.cost.reference < SHORT and (unit.at_once is not None or _prepare(unit))
-    if not unit.is_cheap or not settings.direct or settings.tier != "auto":
+    if not unit.is_cheap and not _is_cheap(unit) or not settings.direct or settings.tier != "auto":
         return None
     arrays = []
     for x in operands:
@@ -150,6 +148,12 @@ def brief(unit: Unit, operands: Sequence[Any]) -> Value | list[Value] | None:
         if str(error).startswith("cannot enter context"):  # by a `__del__` or a signal's handler, in the midst of one
             return None
         raise
+
+
+def _is_cheap(unit: Unit) -> bool:
+    if unit.is_cheap is None:
+        unit.is_cheap = unit.cost.reference < SHORT and (unit.at_once is not None or _prepare(unit))
+    return unit.is_cheap
 
 
 hooks.brief = brief
