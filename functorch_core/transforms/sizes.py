@@ -8,11 +8,11 @@ size and place in it is a linear function of one size, as three of them agree, t
     their derivative   reshape to (68, 8)         reshape to (88, 8)         reshape to (4 n, 8)
 
 A form is all of a graph, or of what a call was given, but sizes (which of a node's parameters are sizes, its primitive
-declares: `Traits.sizes`). What was compared from `low` to `high` holds from `low` to `high + (high - low)`, in steps
-that divide all differences, so that what depends on a remainder is not taken for the rule. It does not hold for a size
-that is equal to another one, or is 0 or 1, where those that were compared were not, nor where a size would be a
-fraction; and, beyond `high`, not for large arrays. Whoever comes later and was not served is compared, too; if it
-differs, nothing is served any more.
+declares: `Traits.sizes`). What was compared from `low` to `high` holds for as much again on either side, in steps that
+divide all differences, so that what depends on a remainder is not taken for the rule. It does not hold for a size that
+is equal to another one, or is 0 or 1, where those that were compared were not, nor where a size would be a fraction;
+beyond `high` not for large arrays, below `low` not where any size would be less than 2. Whoever comes later and was not
+served is compared, too; if it differs, nothing is served any more.
 """
 
 from __future__ import annotations
@@ -193,10 +193,10 @@ class Derived:
 
     def at(self, n: int) -> Any:
         """It for a size, None where that is not known."""
-        template = self.template
-        if template is None or not self.low <= n <= 2 * self.high - self.low or (n - self.low) % self.step:
+        template, width = self.template, self.high - self.low
+        if template is None or not self.low - width <= n <= self.high + width or (n - self.low) % self.step:
             return None
-        made = template.at(n)
+        made = template.at(n, least=2 if n < self.low else None)
         return None if n > self.high and _largest(made) > LARGEST_AHEAD else made
 
     def learn(self, n: int, made: Any) -> None:
@@ -349,10 +349,12 @@ class Template:
         constant = [not slope for slope, *_ in functions]
         self.example = _varying(example, _Numbers(iter(which), constant))
 
-    def at(self, n: int) -> Any:
-        """It at a size; None where one of the numbers would be a fraction."""
+    def at(self, n: int, least: int | None = None) -> Any:
+        """It at a size; None where one of the numbers would be a fraction, or one that varies less than `least`."""
         values = _values(self.functions, n)
-        return None if values is None else _at(self.example, values)
+        if values is None or least is not None and any(f.slope and v < least for f, v in zip(self.functions, values)):
+            return None
+        return _at(self.example, values)
 
 
 class _Numbers(NamedTuple):

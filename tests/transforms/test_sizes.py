@@ -60,9 +60,25 @@ def test_is_served_after_three_that_agree():
 
 
 def test_is_not_served_beyond_twice_the_range_which_grows():
-    derivation = known(flat, 10, 17, 21)
-    assert not derivation.at(33) and not derivation.at(9)
-    assert derivation.at(57) and not derivation.at(58)
+    derivation = known(flat, 20, 27, 31)
+    assert derivation.at(42) and not derivation.at(43)
+    assert derivation.at(66) and not derivation.at(67)
+
+
+def test_is_not_served_far_below_the_range_which_grows():
+    derivation = known(lambda x: p.reshape(x, shape=(x.aval.shape[1] * 8, 4)), 40, 47, 51)
+    assert derivation.at(29) and not derivation.at(28)
+    assert derivation.at(6) and not derivation.at(75)
+
+
+def shortened(x):
+    lead, n, width = x.aval.shape
+    return p.slice(x, start=(0, 0, 0), limit=(lead, n - 3, width))
+
+
+def test_is_not_served_below_where_something_would_be_short():
+    derivation = known(shortened, 10, 17, 21)
+    assert derivation.at(9) and derivation.at(5) and not derivation.at(4)
 
 
 def test_large_arrays_are_not_served_beyond_what_was_compared():
