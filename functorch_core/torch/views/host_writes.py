@@ -19,7 +19,7 @@ from ...engine.value import SMALL, at_hand, computed, kept_on_host
 from ..tape.modes import state as modes
 from ..tensors.active import active
 from ..tensors.base import Tensor
-from .cells import Alias, overwrite, root_of
+from .cells import Alias, root_of
 from .lenses import KINDS
 from .spread import part_of_array
 
@@ -62,9 +62,17 @@ def written_apart(tensor: Tensor, where: Any, number) -> bool:
     data = _memory_of(old, is_alone, 0)
     if data is None:
         return False
-    data[where] = number
     note_loop()
-    overwrite(tensor, computed(old.aval, data))
+    if alias is None:
+        tensor._own_version += 1
+        data[where] = number
+        tensor._value = computed(old.aval, data)
+    else:
+        cell = alias.cell
+        cell.version += 1  # first: an interrupt between the two leaves no view that takes old numbers for new ones
+        data[where] = number
+        tensor._value = cell.value = computed(old.aval, data)
+        alias.seen = cell.version
     return True
 
 
@@ -84,14 +92,14 @@ def written_to_part(tensor: Tensor, where: Any, number, shown: Value | None = No
     data = _memory_of(old, is_alone, int(shares))
     if data is None:
         return False
+    note_loop()
+    cell.version += 1  # as above
     shape, strides, offset = alias.layout()
     if where is None and not shape:
         data.reshape(-1)[offset] = number
     elif 0 not in shape:
         part_of_array(data, shape, strides, offset)[() if where is None else where] = number
-    note_loop()
     cell.value = computed(old.aval, data)
-    cell.version += 1
     if holds:
         root._value, root._view.seen = cell.value, cell.version
     if shown is not None:
