@@ -25,7 +25,7 @@ from .units import OFTEN, alone
 from .value import SMALL, Value, arrays_of, references
 
 FEW = 64  # results
-BRIEF, NEVER = 4, -1  # ops of a recording; see `note_first`
+BRIEF, LATE = 4, -64  # ops of a recording, and readings that do not count after longer ones; see `note_first`
 ASK = 15  # at each 16th sighting the plans are asked, which keep those that were used last
 Short = tuple[tuple[Any, ...], tuple[int, ...], int]
 
@@ -83,14 +83,14 @@ def forget(short: Short) -> None:
 def note_first(recording: Recording, read: bool) -> None:
     """Note with which op a recording began: where it was of few ops and was read, and that often, the op is computed at
     once from now on, if it is cheap (`at_once.brief`), and where ops of its kind were, others at sizes that are new;
-    never where it was of more ops, whose program it could be a part of."""
+    not for long after it was of more ops, whose program it could be a part of."""
     first = recording.signature[0]
     if len(recording.sources) > 2 * BRIEF:
-        first.alone = alone[first.kind] = NEVER
+        first.alone = alone[first.kind] = LATE
     elif read:
-        alone[first.kind] = times = alone.get(first.kind, 0) + 1 if alone.get(first.kind, 0) >= 0 else NEVER
-        first.alone += first.alone >= 0
-        if OFTEN in (first.alone, times):
+        first.alone += 1
+        alone[first.kind] = alone.get(first.kind, 0) + 1
+        if OFTEN in (first.alone, alone[first.kind]):
             first.is_brief = True
 
 
