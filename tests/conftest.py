@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -22,6 +23,17 @@ def pytest_configure():
 
         xla.set_default_device(xla.device(device))
         torch.set_default_device(device)
+
+
+@pytest.fixture(autouse=True)
+def nothing_was_read_before():
+    """What is computed at once, as its like was often read or is taken for a loop's, does not depend on the tests
+    before."""
+    yield
+    if "functorch_core.engine.recorder" in sys.modules:
+        recorder = sys.modules["functorch_core.engine.recorder"]
+        recorder.alone.clear()
+        recorder._state.in_loop = 0
 
 
 @pytest.fixture(autouse=True)

@@ -21,11 +21,11 @@ from ..xla.device import Device
 from .modes import settings
 from .recorder import OWN, Recording
 from .stats import counters
-from .units import OFTEN, alone
+from .units import alone
 from .value import SMALL, Value, arrays_of, references
 
 FEW = 64  # results
-BRIEF, LATE = 4, -64  # ops of a recording, and readings that do not count after longer ones; see `note_first`
+FEW_OPS, LATE = 4, -64  # of a recording; readings that do not count after a longer one
 ASK = 15  # at each 16th sighting the plans are asked, which keep those that were used last
 Short = tuple[tuple[Any, ...], tuple[int, ...], int]
 
@@ -81,17 +81,14 @@ def forget(short: Short) -> None:
 
 
 def note_first(recording: Recording, read: bool) -> None:
-    """Note with which op a recording began: where it was of few ops and was read, and that often, the op is computed at
-    once from now on, if it is cheap (`at_once.brief`), and where ops of its kind were, others at sizes that are new;
-    not for long after it was of more ops, whose program it could be a part of."""
-    first = recording.signature[0]
-    if len(recording.sources) > 2 * BRIEF:
-        first.alone = alone[first.kind] = LATE
+    """Note with what kind of op a recording began. Where recordings of few ops began with it and were read, and that
+    often, such an op is computed at once if it is cheap (`at_once.brief`), but not for long after a recording of more,
+    whose program it could be a part of."""
+    kind = recording.signature[0].kind
+    if len(recording.sources) > 2 * FEW_OPS:
+        alone[kind] = LATE
     elif read:
-        first.alone += 1
-        alone[first.kind] = alone.get(first.kind, 0) + 1
-        if OFTEN in (first.alone, alone[first.kind]):
-            first.is_brief = True
+        alone[kind] = alone.get(kind, 0) + 1
 
 
 def computed_again(recording: Recording, live: tuple[int, ...], data: list[Any], small: bool, read: bool) -> bool:

@@ -30,7 +30,7 @@ from ..xla.device import Device, default_changes, further
 from ..xla.errors import ExecutionError
 from .modes import settings, tier_changes
 from .stats import count
-from .units import SCALAR_AVALS, Unit, unit_of_primitive
+from .units import SCALAR_AVALS, Unit, alone, unit_of_primitive
 from .value import (
     ALONE,
     IN_THE_MIDST,
@@ -355,11 +355,11 @@ def begun(unit: Unit, operands: Sequence[ArrayLike]) -> tuple[Recording | None, 
 
 
 def begun_or_brief(unit: Unit, operands: Sequence[ArrayLike]) -> tuple[Recording | None, Any]:
-    """The same of a call off the tape, which is computed, too, if it is of what is at hand and brief, or one of a loop
-    over elements."""
-    if (unit.is_brief or _state.in_loop > 0) and _state.at_once is None and _state.device is None:
+    """The same of a call off the tape, which is computed, too, if it is cheap, of what is at hand, and gives a number,
+    is one of a loop over elements, or begins recordings as were often read (`again.note_first`)."""
+    if unit.gives_number or _state.in_loop > 0 or alone.get(unit.kind, 0) >= OFTEN:
         _state.in_loop -= 1
-        result = hooks.brief(unit, operands)
+        result = hooks.brief(unit, operands) if _state.at_once is None and _state.device is None else None
         if result is not None:
             return None, result
     return begun(unit, operands)
@@ -424,6 +424,7 @@ def is_computed(value: Value) -> bool:
 
 
 MANY = 16  # numbers, or small rows, that are written, so that more are to be expected: they are a loop's
+OFTEN = 8  # readings
 IN_LOOP = 64  # calls between two writes of elements
 
 

@@ -22,10 +22,8 @@ from . import cost, signatures
 from .compiling import Program
 
 _ids = itertools.count()
-# How often recordings of few ops that began with one of a kind were read, and how often is often; see
-# `again.note_first`.
+# By the kind of an op, how often recordings of few ops that began with such a one were read; see `again.note_first`.
 alone: dict[tuple[Any, ...], int] = {}
-OFTEN = 8
 
 # The avals in which Python scalars come as operands: the widest of their kind, cast in the graph.
 SCALAR_AVALS = {int: aval((), np.dtype("int64")), float: aval((), np.dtype("float64"))}
@@ -68,9 +66,8 @@ class Unit:
         "multiple",
         "effect",
         "kind",
-        "is_brief",
+        "gives_number",
         "is_cheap",
-        "alone",
         "ranges",
         "at_once",
         "_cost",
@@ -87,11 +84,7 @@ class Unit:
         self.out_aval: Any = self.out_avals[0] if self.out_avals else None  # asked of units of one result
         self.effect = graph_has_effect(graph)
         self.kind = name, *[(a.dtype, a.ndim) for a in graph.in_avals]
-        # Whether it is computed at once of what is at hand (`at_once.brief`): a number, or what was often read alone
-        # (`again.note_first`), so many times.
-        gives_number = not multiple and [a.shape for a in self.out_avals] == [()]
-        self.is_brief = 0 < self.n_inputs and (gives_number or alone.get(self.kind, 0) >= OFTEN)
-        self.alone = 0
+        self.gives_number = 0 < self.n_inputs and not multiple and [a.shape for a in self.out_avals] == [()]
         self.is_cheap: bool | None = None  # whether NumPy computes it in no time, if somebody has asked
         self._cost: cost.Cost | None = None
         self._program: Program | None = None
