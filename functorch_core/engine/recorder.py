@@ -64,6 +64,9 @@ LOOK, LOOKS = 256, 8  # results after which a recording is searched for such a l
 HELD, LARGE = 64 << 20, 1 << 14
 OWN = ALONE + 1  # the count of an input that only its recording refers to: by a list, and by a key
 SCALAR = -1 << 40  # marks a Python float operand in a signature; SCALAR - 1 an int
+# Of loops over elements: numbers, or small rows, that are written, so that more are to be expected; calls between two
+# such writes; readings of recordings that begin with a kind of op.
+MANY, IN_LOOP, OFTEN = 16, 64, 8
 _getframe = sys._getframe
 
 
@@ -421,11 +424,6 @@ def is_computed(value: Value) -> bool:
         if recording.takes_nothing() and settings.tier == "auto":
             recording.flush("an element of what was made is wanted")
     return value.recording is None
-
-
-MANY = 16  # numbers, or small rows, that are written, so that more are to be expected: they are a loop's
-OFTEN = 8  # readings
-IN_LOOP = 64  # calls between two writes of elements
 
 
 def note_loop() -> None:
