@@ -16,8 +16,8 @@ from ..tensors.active import active
 from ..tensors.base import Tensor, from_array, new_tensor, of_class
 from ..tensors.explain import MISTAKES, explain
 from ..tensors.types import scalar_name
-from ..views.cells import assign, check_overlap, check_writable, is_apart, is_on_tape, layout_of, overwrite
-from ..views.host_writes import is_open, number_at_hand, written_to_part
+from ..views.cells import assign, check_overlap, check_writable, is_on_tape, layout_of, overwrite
+from ..views.host_writes import is_free, number_at_hand, written_to_part
 from ..views.memory_order import dense_strides, with_strides
 from ..views.overlap import PARTIAL, SHARED, is_expanded, may_overlap_itself, overlaps, places_of, refuse_shared
 from . import out_dtypes as _out_dtypes
@@ -80,7 +80,7 @@ def inplace_again(runs: Runs, tensor: Tensor, args: tuple) -> bool:
     """Whether tensor.op_(*args) was seen before (by the op's `runs`), and has happened: of operands that share no
     memory, off the tape, while nothing is active."""
     run = runs.find((tensor, *args))
-    if run is None or not is_apart(tensor) and not is_open(tensor):
+    if run is None or not is_free(tensor):
         return False
     for x in args:
         if x.__class__ in PLAIN and not _is_beside(x, tensor):
@@ -93,10 +93,7 @@ def inplace_again(runs: Runs, tensor: Tensor, args: tuple) -> bool:
         return False  # said by the way of all calls
     if made is None or made._value.aval is not tensor._value.aval:
         return False
-    if tensor._view is not None and tensor._view.chain:
-        write_part(tensor, made)
-    else:
-        overwrite(tensor, made._value)
+    _put(tensor, made)
     return True
 
 
@@ -115,7 +112,7 @@ def inplace_by_one(runs: Runs, tensor: Tensor, x) -> bool:
     """The same of one argument besides (0.3 us less)."""
     cls = tensor.__class__
     run = runs.after_tensor.get(x.__class__) if cls is Tensor else runs.get((cls, x.__class__))
-    if run is None or not is_apart(tensor) and not is_open(tensor):
+    if run is None or not is_free(tensor):
         return False
     if x.__class__ is not float and x.__class__ is not int and x is not tensor:
         if x.__class__ in PLAIN and not _is_beside(x, tensor):
@@ -131,19 +128,19 @@ def inplace_by_one(runs: Runs, tensor: Tensor, x) -> bool:
     value = made._value
     if value.aval is not tensor._value.aval:
         return False
-    view = tensor._view
-    if view is None:  # as `overwrite` does
+    if tensor._view is None:  # as `overwrite` does
         tensor._value = value
         tensor._own_version += 1
-    elif view.chain:
-        write_part(tensor, made)
     else:
-        overwrite(tensor, value)
+        _put(tensor, made)
     return True
 
 
-def write_part(tensor: Tensor, made: Tensor):
-    """Give a view that is open other numbers, of its shape and dtype."""
+def _put(tensor: Tensor, made: Tensor):
+    """Give a tensor that is apart, or a view that is open, other numbers, of its shape and dtype."""
+    if tensor._view is None or not tensor._view.chain:
+        overwrite(tensor, made._value)
+        return
     number = number_at_hand(made)
     if number is None or not written_to_part(tensor, None, number, made._value):
         assign(tensor, made, checked=True)

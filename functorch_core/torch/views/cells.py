@@ -7,6 +7,8 @@ to one puts the new part into the cell's value. Both are ops, so the tape sees t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...core.aval import Aval, aval
@@ -373,8 +375,9 @@ def make_view(tensor: Tensor, lens: Lens, array: np.ndarray | None = None) -> Te
         return active.levels.make_view(tensor, lens)
     if tensor._view is not None and tensor._view.cell.shared and not (active.marks_inference or is_on_tape(tensor)):
         return tensor._view.cell.make_view(tensor, lens)
-    if array is None and (computes_at_once() or few_at_hand(tensor) is not None):
-        array = _host_view(tensor, lens)
+    host = KINDS[lens.kind].host if array is None else None
+    if host is not None and (computes_at_once() or few_at_hand(tensor) is not None):
+        array = _host_view(tensor, lens, host)
     if array is not None:
         out = new_tensor(value_of(array))
     elif active.meets_meta and is_off_tape_on_meta(tensor):
@@ -431,24 +434,21 @@ def few_at_hand(tensor: Tensor) -> np.ndarray | None:
     """The numbers of a tensor off the tape, where they are few and computed, and nothing is recorded that parts of them
     could be a part of: to trace a view that was not seen before takes 40 us, to take the part of an array one."""
     value, alias = tensor._value, tensor._view
-    if (
-        value.recording is not None
-        or value.aval.nbytes >= SMALL
-        or alias is not None
-        and alias.seen != alias.cell.version
-    ):
+    is_stale = alias is not None and alias.seen != alias.cell.version
+    if is_stale or value.recording is not None or value.aval.nbytes >= SMALL:
         return None
-    if not active.plain or not leaves_nothing_out() or is_on_tape(tensor):
-        return None
-    if active.marks_inference and state.inference != tensor._is_inference:
-        return None
-    return at_hand(value)
+    is_plain = active.plain and is_of_this_mode(tensor) and leaves_nothing_out() and not is_on_tape(tensor)
+    return at_hand(value) if is_plain else None
 
 
-def _host_view(tensor: Tensor, lens: Lens) -> np.ndarray | None:
-    """What a lens shows of computed numbers, by NumPy; None where it is not as simple as that."""
-    host = KINDS[lens.kind].host
-    if host is None or active.marks_inference and state.inference != tensor._is_inference or is_on_tape(tensor):
+def is_of_this_mode(tensor: Tensor) -> bool:
+    """Whether a tensor is an inference tensor just where inference mode is on."""
+    return not active.marks_inference or state.inference == tensor._is_inference
+
+
+def _host_view(tensor: Tensor, lens: Lens, host: Callable) -> np.ndarray | None:
+    """What a lens shows of computed numbers, by NumPy's way; None where it is not as simple as that."""
+    if not is_of_this_mode(tensor) or is_on_tape(tensor):
         return None
     array = host_array(tensor._value if tensor._view is None else tensor._read())
     return None if array is None else host(array, *lens.params)

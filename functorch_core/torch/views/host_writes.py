@@ -16,10 +16,8 @@ from ...engine import Value, pending
 from ...engine.again import NAMED
 from ...engine.recorder import is_computed, leaves_nothing_out, note_loop
 from ...engine.value import SMALL, at_hand, computed, kept_on_host
-from ..tape.modes import state as modes
-from ..tensors.active import active
 from ..tensors.base import Tensor
-from .cells import Alias, root_of
+from .cells import Alias, is_apart, is_of_this_mode, root_of
 from .lenses import KINDS
 from .spread import part_of_array
 
@@ -34,9 +32,7 @@ def is_open(tensor: Tensor) -> bool:
     if alias is None or tensor._ge is not None or alias.refuses is not None or alias.untracked or pending:
         return False
     cell = alias.cell
-    if not alias.chain or cell.shared or cell.strided:
-        return False
-    if active.marks_inference and modes.inference != tensor._is_inference:
+    if not alias.chain or cell.shared or cell.strided or not is_of_this_mode(tensor):
         return False
     for lens in alias.chain:
         kind = KINDS[lens.kind]
@@ -52,9 +48,21 @@ def number_at_hand(x: Tensor) -> np.ndarray | None:
     return None if view is not None and view.seen != view.cell.version else at_hand(x._value)
 
 
+def is_free(tensor: Tensor) -> bool:
+    """Whether a write changes nothing but numbers: of a tensor that is apart, or of a view that is open."""
+    return is_apart(tensor) or is_open(tensor)
+
+
+def written(tensor: Tensor, where: Any, number) -> bool:
+    """Whether a number, or an array of the dtype, has been written to elements, NumPy's index, in a tensor's memory."""
+    if is_apart(tensor):
+        return written_apart(tensor, where, number)
+    return is_open(tensor) and written_to_part(tensor, where, number)
+
+
 def written_apart(tensor: Tensor, where: Any, number) -> bool:
-    """Whether a number, or an array of the dtype, has been written to elements, NumPy's index, of a tensor that is
-    apart (`cells.is_apart`): where its numbers are on the host, and nothing is recorded of which it could be a part."""
+    """`written` of a tensor that is apart: where its numbers are on the host, and nothing is recorded of which it could
+    be a part."""
     old, alias = tensor._value, tensor._view
     if alias is not None and alias.seen != alias.cell.version or not _fits(number, old.aval.dtype):
         return False

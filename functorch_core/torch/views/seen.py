@@ -86,17 +86,12 @@ class Seen:
         """The element, where it can be had of a host array without a recording (x[i, j].item(): 2 us for 9): of the
         tensor's value, or of the cell's that the tensor is a part of (x[i][j]). Several, while nothing is recorded
         that they could be a part of."""
-        if of.recording is None or self.element is not None and is_computed(of):
-            array = at_hand(of)
-            if array is None:
-                return None
-            if self.element is None:
-                if not leaves_nothing_out():
-                    return None
-                return computed(self.shown, array[self.part(ints)])
-            return computed(self.shown, np.array(array[tuple(self._place(ints))]))
         if self.element is None:
-            return None
+            array = at_hand(of) if leaves_nothing_out() else None
+            return None if array is None else computed(self.shown, array[self.part(ints)])
+        if of.recording is None or is_computed(of):
+            array = at_hand(of)
+            return None if array is None else computed(self.shown, np.array(array[tuple(self._place(ints))]))
         array = whole_of(alias)
         if array is None:
             return None

@@ -26,7 +26,7 @@ from ...tensors.active import active
 from ...tensors.base import Tensor, from_array
 from ...tensors.promotion import cast, holds
 from ...views.cells import is_apart, is_on_tape, overwrite
-from ...views.host_writes import is_open, number_at_hand, written_apart, written_to_part
+from ...views.host_writes import is_free, number_at_hand, written
 from ...views.lenses import INT, STATIC_ENDS, Lens, is_static_index, put_values
 from ...views.seen import MOST, filled, places, where_of
 
@@ -153,12 +153,10 @@ def write_again(tensor: Tensor, index, value) -> bool:
     op, own, open_places, where = known
     if ints:
         own = filled(own, open_places, ints)
-    apart = is_apart(tensor)
-    if where is not None and (apart or is_open(tensor)):
-        number = value if value.__class__ not in PLAIN else number_at_hand(value)
-        if number is not None and (written_apart if apart else written_to_part)(tensor, where(own), number):
-            return True
-    if not apart:
+    number = value if value.__class__ not in PLAIN else number_at_hand(value)
+    if where is not None and number is not None and written(tensor, where(own), number):
+        return True
+    if not is_apart(tensor):
         return False
     if value.__class__ in PLAIN:
         value = value._value if value._view is None else value._view.read(value)
@@ -180,11 +178,7 @@ def write_at_hand(tensor: Tensor, lens: Lens, value) -> bool:
     if b is None or b.__class__ is Aval and b.shape:
         return False
     number, where = number_at_hand(value) if b.__class__ is Aval else value, where_of(lens, a)
-    if number is None or where is None:
-        return False
-    if is_apart(tensor):
-        return written_apart(tensor, where(lens.ints), number)
-    return is_open(tensor) and written_to_part(tensor, where(lens.ints), number)
+    return number is not None and where is not None and written(tensor, where(lens.ints), number)
 
 
 def _fill_at_mask(x, mask: Tensor, value) -> bool:
@@ -203,7 +197,7 @@ def remember_write(tensor: Tensor, index, value, lens_at: Callable):
     a = tensor._value.aval
     key, ints = at_sight(index, a.shape)
     b = None if key is None or not _is_beside(tensor, value) else _aval_of(value, a)
-    if b is None or not (is_apart(tensor) or is_open(tensor)):
+    if b is None or not is_free(tensor):
         return
     if (a, key, b) not in _writes:
         if len(_writes) >= MOST:
