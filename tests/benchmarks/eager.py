@@ -278,19 +278,29 @@ def elements():
 
 
 class Loops:
-    """Algorithms written down as in a book, each number by itself. A method's description is its body; it returns how
-    many turns it has made."""
+    """Algorithms written down as in a book, each number by itself. A method's description is its body; it returns
+    what it has made, and how many turns it took."""
 
     def __init__(self, lib):
         self.lib = lib
+
+    @classmethod
+    def names(cls):
+        """Of the loops."""
+        return [name for name in vars(cls) if not name.startswith("_") and name not in ("names", "run")]
+
+    def run(self, name):
+        """Run a loop, read what it has made, and return its turns."""
+        made, turns = getattr(self, name)()
+        made.sum().item()
+        return turns
 
     def histogram(self):
         """h[i] += 1"""
         h = self.lib.zeros(50)
         for i in range(1000):
             h[i * 7 % 50] += 1
-        h.sum().item()
-        return 1000
+        return h, 1000
 
     def shortest_path(self):
         """d[i][j] = min(d[i - 1][j], d[i][j - 1]) + 1"""
@@ -298,8 +308,7 @@ class Loops:
         for i in range(1, 30):
             for j in range(1, 30):
                 d[i][j] = min(d[i - 1][j], d[i][j - 1]) + 1
-        d.sum().item()
-        return 841
+        return d, 841
 
     def subsequence(self):
         """d[i + 1, j + 1] = max(d[i, j + 1], d[i + 1, j])"""
@@ -307,8 +316,7 @@ class Loops:
         for i in range(30):
             for j in range(30):
                 d[i + 1, j + 1] = max(d[i, j + 1], d[i + 1, j])
-        d.sum().item()
-        return 900
+        return d, 900
 
     def product(self):
         """c[i, j] += a[i, k] * b[k, j]"""
@@ -317,24 +325,21 @@ class Loops:
             for j in range(10):
                 for k in range(10):
                     c[i, j] += a[i, k] * b[k, j]
-        c.sum().item()
-        return 1000
+        return c, 1000
 
     def recurrence(self):
         """x[i] = x[i - 1] * 0.9 + 0.1"""
         x = self.lib.zeros(1000)
         for i in range(1, 1000):
             x[i] = x[i - 1] * 0.9 + 0.1
-        x.sum().item()
-        return 999
+        return x, 999
 
     def running_sum(self):
         """s += x[i] ** 2"""
         s, x = self.lib.tensor(0.0), self.lib.rand(1000)
         for i in range(1000):
             s += x[i] ** 2
-        s.item()
-        return 1000
+        return s, 1000
 
     def largest(self):
         """if x[i] > best: best = x[i]"""
@@ -343,8 +348,7 @@ class Loops:
         for i in range(1000):
             if x[i] > best:
                 best = x[i]
-        best.item()
-        return 1000
+        return best, 1000
 
     def sorted_by_swaps(self):
         """if x[j] > x[j + 1]: swap them"""
@@ -355,8 +359,7 @@ class Loops:
                     kept = x[j].clone()
                     x[j] = x[j + 1]
                     x[j + 1] = kept
-        x.sum().item()
-        return 780
+        return x, 780
 
     def q_learning(self):
         """q[s, a] += 0.1 * (r[i] + 0.9 * q[t].max() - q[s, a])"""
@@ -364,8 +367,7 @@ class Loops:
         for i in range(500):
             s, a, t = i * 13 % 20, i % 4, (i + 1) * 13 % 20
             q[s, a] += 0.1 * (r[i] + 0.9 * q[t].max() - q[s, a])
-        q.sum().item()
-        return 500
+        return q, 500
 
     def sieve(self):
         """if p[i]: p[2 * i :: i] = False"""
@@ -373,8 +375,7 @@ class Loops:
         for i in range(2, 1000):
             if p[i]:
                 p[2 * i :: i] = False
-        p.sum().item()
-        return 998
+        return p, 998
 
     def shortest_paths(self):
         """d[i] = minimum(d[i], d[i, k] + d[k])"""
@@ -382,8 +383,7 @@ class Loops:
         for k in range(30):
             for i in range(30):
                 d[i] = self.lib.minimum(d[i], d[i, k] + d[k])
-        d.sum().item()
-        return 900
+        return d, 900
 
     def merged(self):
         """merge sort of 100 numbers, by slices"""
@@ -403,20 +403,19 @@ class Loops:
                     j += 1
             return out
 
-        sort(lib.arange(100.0) * 37 % 101).sum().item()
-        return 672
+        return sort(lib.arange(100.0) * 37 % 101), 672
 
 
 def loops():
     """Microseconds of a turn: of the first run, then of later ones."""
     mine, other = (Loops(lib) for lib in _both())
-    for name in [name for name in vars(Loops) if not name.startswith("_")]:
+    for name in Loops.names():
         firsts = []
         for library in (other, mine):
             begun = time.perf_counter()
-            turns = getattr(library, name)()
+            turns = library.run(name)
             firsts.append((time.perf_counter() - begun) * 1e6 / turns)
-        row = alternate(getattr(mine, name), getattr(other, name), number=1, rounds=9)
+        row = alternate(lambda name=name: mine.run(name), lambda name=name: other.run(name), number=1, rounds=9)
         row["ours_min"], row["theirs_min"] = row["ours_min"] / turns, row["theirs_min"] / turns
         show(getattr(Loops, name).__doc__, row, "PyTorch")
         print(f"    first {firsts[1]:.1f} us  PyTorch {firsts[0]:.1f} us")

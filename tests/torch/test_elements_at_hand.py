@@ -13,112 +13,42 @@ import pytest
 import torch as reference
 
 from functorch_core import torch as ours
+from tests.benchmarks.eager import Loops
 
 ROOT = Path(__file__).resolve().parents[2]
 
 # ---- loops ---------------------------------------------------------------------------------------
 
-
-def histogram(lib):
-    counts = lib.zeros(10, dtype=lib.int64)
-    for i in range(200):
-        counts[i * i % 10] += 1
-    return counts
-
-
-def dynamic_program(lib):
-    costs = lib.arange(144.0).reshape(12, 12) % 7
-    best = lib.zeros(12, 12)
-    for i in range(1, 12):
-        for j in range(1, 12):
-            best[i][j] = min(best[i - 1][j], best[i][j - 1]) + costs[i, j]
-    return best
-
-
-def product(lib):
-    a, b, c = lib.arange(16.0).reshape(4, 4), lib.ones(4, 4), lib.zeros(4, 4)
-    for i in range(4):
-        for j in range(4):
-            for k in range(4):
-                c[i, j] += a[i, k] * b[k, j]
-    return c
-
-
-def sort(lib):
-    x = (lib.arange(30) * 7 % 11).to(lib.float64)
-    for i in range(29):
-        for j in range(29 - i):
-            if x[j] > x[j + 1]:
-                kept = x[j].clone()
-                x[j] = x[j + 1]
-                x[j + 1] = kept
-    return x
-
-
-def subsequence(lib):
-    left, right = lib.tensor([1, 3, 2, 2, 5, 1]), lib.tensor([3, 2, 1, 5, 5, 1])
-    length = lib.zeros(7, 7, dtype=lib.int64)
-    for i in range(6):
-        for j in range(6):
-            if left[i] == right[j]:
-                length[i + 1, j + 1] = length[i, j] + 1
-            else:
-                length[i + 1, j + 1] = max(length[i, j + 1], length[i + 1, j])
-    return length
-
-
-def sieve(lib):
-    prime = lib.ones(100, dtype=lib.bool)
-    prime[:2] = False
-    for i in range(2, 100):
-        if prime[i]:
-            prime[2 * i :: i] = False
-    return prime
-
-
-def learning(lib):
-    values = lib.zeros(6, 3)
-    for i in range(60):
-        here, there, action = i % 6, (i + 1) % 6, i % 3
-        values[here, action] += 0.1 * (i % 4 + 0.9 * values[there].max() - values[here, action])
-    return values
-
-
-def recurrence(lib):
-    x = lib.zeros(300)
-    x[0] = 1.0
-    for i in range(1, 300):
-        x[i] = x[i - 1] * 0.9 + 0.1 * (x[i - 1] > 0.5)
-    return x
-
-
-LOOPS = histogram, dynamic_program, product, sort, subsequence, sieve, learning, recurrence
+LOOPS = Loops.names()
+LATER = "shortest_paths", "merged"  # of which some rows are recorded
 
 
 @pytest.mark.parametrize("mode", ["enable_grad", "no_grad", "inference_mode"])
-@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
+@pytest.mark.parametrize("loop", LOOPS)
 def test_loops_give_what_pytorch_does(loop, mode):
-    expected = loop(reference)
+    reference.manual_seed(0)
+    expected, _ = getattr(Loops(reference), loop)()
     for _ in range(3):
+        ours.manual_seed(0)
         with getattr(ours, mode)():
-            found = loop(ours)
+            found, _ = getattr(Loops(ours), loop)()
         np.testing.assert_allclose(np.asarray(found.tolist()), np.asarray(expected.tolist()), rtol=1e-5)
         assert mode == "inference_mode" or found._version == expected._version
 
 
 COMPUTED_LATER = """
 from functorch_core import engine, torch
-from tests.torch.test_elements_at_hand import LOOPS
+from tests.torch.test_elements_at_hand import LATER, LOOPS, Loops
 
 for mode in ("enable_grad", "no_grad", "inference_mode"):
-    for loop in LOOPS:
+    for loop in set(LOOPS) - set(LATER):
         for _ in range(3):
             engine.flush()
             before = engine.stats()["flushes"]
             with getattr(torch, mode)():
-                loop(torch)
+                getattr(Loops(torch), loop)()
             flushes = engine.stats()["flushes"] - before
-            assert flushes <= 3, (loop.__name__, mode, flushes)  # of what made the tensors
+            assert flushes <= 3, (loop, mode, flushes)  # of what made the tensors
 """
 
 
