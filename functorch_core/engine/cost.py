@@ -42,10 +42,10 @@ COMPILE_PROGRAM, COMPILE_NODE, AGAIN = 20_000.0, 1_500.0, 0.45
 CALL = 3_000.0  # the call of a library: making what it calls
 COMPILE_NUMBER = 400.0  # a packed Python number: 0.13 s for 400, three nodes each
 NUMPY_DIMS = 64  # an array has no more; programs may
-REFERENCE_LIMIT = 20_000.0  # microseconds of NumPy's; an op beyond this is compiled when cold, too,
-# unless that is less than this part of what it costs to compile: a step of Adam for 2,000 small parameters, 26 ms, took
-# the compiler 30 s.
-REFERENCE_PART = 0.01
+# Microseconds of NumPy's: an op beyond this is compiled when cold, too, if to compile it takes no longer. (A step of
+# Adam for 2,000 small parameters, 26 ms, took the compiler 30 s; LSTM over sequences of ever other lengths, 60 ms, 1 s
+# for each.)
+REFERENCE_LIMIT = 20_000.0
 
 
 class Cost(NamedTuple):
@@ -61,7 +61,7 @@ class Cost(NamedTuple):
     @property
     def suits_numpy(self) -> bool:
         """Whether NumPy is quick enough for an op that is not compiled yet."""
-        return self.reference - self.library < max(REFERENCE_LIMIT, REFERENCE_PART * self.compile)
+        return self.reference - self.library < max(REFERENCE_LIMIT, self.compile)
 
 
 def work_of(graph: Graph, node: Node) -> float:

@@ -7,6 +7,7 @@ has to come more often.
 
 from __future__ import annotations
 
+import math
 import weakref
 from typing import Any
 
@@ -14,7 +15,8 @@ from ..locks import RLock
 from . import cost
 from .units import Unit
 
-FEW = 3  # programs that say something of the others
+FEW = 3  # keys, or programs, that say something of the others
+LONGER = 8  # times as often as its other keys were seen so far may the next one come: programs go on
 LEAST = 1 / 3  # of the first one's sightings, which the next has to have at least
 _lock = RLock()
 _families: weakref.WeakValueDictionary[tuple[Any, ...], Family] = weakref.WeakValueDictionary()
@@ -33,6 +35,12 @@ class Family:
         """One more plan is of this family."""
         with _lock:  # another thread may be counting them
             self._plans.add(plan)
+
+    def expected(self) -> float:
+        """How often a key of this family may come, as far as the others tell; infinite where these are few."""
+        with _lock:
+            seen = [plan.sightings for plan in self._plans]
+        return LONGER * sum(seen) / len(seen) if len(seen) >= FEW else math.inf
 
     def patience(self) -> float:
         """By what the sightings after which one of its keys is compiled are multiplied: what the programs have cost,

@@ -59,6 +59,7 @@ SOON, MAX_SOON = 275, 6  # what would be compiled within 275 sightings is at the
 # times (the gradient of a hidden Markov model, 0.43 s to compile, 1.6 ms op by op) is not compiled, nor is any training
 # step of a network much later.
 DEAR, SPENT = 150_000.0, 1 / 16
+ONCE = 3.0  # what takes less than so many runs lose is compiled beside the first one, other things when they come again
 
 
 class Plan:
@@ -359,7 +360,7 @@ def _new_plan(
     have lost all of its price before it is compiled, as such loops often run once."""
     units = [unit for unit, _ in recording.calls()]
     family = family_of(key[0], key[1])
-    start, threshold = _when(units, recording, key[1], read, rare=cut)
+    start, threshold = _when(units, recording, key[1], read, rare=cut, expected=family.expected())
     price = price_of(units)
     note = on_disk.note_of(units, key[1], price) if start < math.inf else None
     if threshold > 1.0 and on_disk.has_program(note):
@@ -389,13 +390,19 @@ def _makes_its_own(recording: Recording, live: tuple[int, ...]) -> bool:
 
 
 def _when(
-    units: list[Unit], recording: Recording, live: tuple[int, ...], read: bool, passing: int = 0, rare: bool = False
+    units: list[Unit],
+    recording: Recording,
+    live: tuple[int, ...],
+    read: bool,
+    passing: int = 0,
+    rare: bool = False,
+    expected: float = math.inf,
 ) -> tuple[float, float]:
     if recording.device is not None:
         return _when_elsewhere(units)
     buffers, numbers = len(live) + len(recording.inputs), len(recording.floats) + len(recording.ints)
     size = sum([recording.values[slot].aval.nbytes for slot in live])
-    return threshold_of(units, buffers, numbers, spared(recording, live), passing, rare, size, read)
+    return threshold_of(units, buffers, numbers, spared(recording, live), passing, rare, size, read, expected)
 
 
 def _when_elsewhere(units: list[Unit]) -> tuple[float, float]:
@@ -422,10 +429,11 @@ def _ask_again(plan: Plan, recording: Recording, live: tuple[int, ...]) -> None:
     others, work = _done[0] - plan.began[0], _done[1] - plan.began[1]
     rare = plan.cut or plan.sightings < RARE * others and plan.sightings * plan.reference < SMALL_PART * work
     patience = plan.family.patience() if plan.first[0] > 1.0 else 1.0
-    if not (passing or rare or patience > 1.0):
+    expected = plan.family.expected()
+    if not (passing or rare or patience > 1.0 or expected < math.inf):
         return
     units = [unit for unit, _ in recording.calls()]
-    start, threshold = _when(units, recording, live, plan.read, passing, rare)
+    start, threshold = _when(units, recording, live, plan.read, passing, rare, expected)
     if patience > 1.0 and not rare:  # at most until all of its price is lost
         later, last = _after(start, threshold, patience), _when(units, recording, live, plan.read, passing, True)
         start, threshold = min(later[0], last[0]), min(later[1], last[1])
@@ -487,6 +495,7 @@ def threshold_of(
     rare: bool = False,
     size: int = 0,
     read: bool = False,
+    expected: float = math.inf,
 ) -> tuple[float, float]:
     """At which sightings a recording of these units, with so many inputs and results and packed numbers, starts to be
     compiled and must be: infinite if it never pays. `in_place`: copies that the ops' time has and nobody makes;
@@ -496,7 +505,8 @@ def threshold_of(
     The quicker a program is than its ops, the less of its price must have been lost: 1/16 of it where it
     takes a quarter of the time, 1/4 where it takes half. Where it takes more than half, the ops go on
     beside the compiler, for as many sightings as take twice as long; elsewhere the last one waits. Of what is `rare`,
-    one of many lengths say, all of the price must have been lost: an early compilation would be one of as many.
+    one of many lengths say, or is not `expected` often enough to earn its price, all of that must have been lost: an
+    early compilation would be one of as many.
     """
     counts = collections.Counter(units).items()  # of few, each often
     reference = sum([n * u.cost.reference for u, n in counts]) - in_place
@@ -510,11 +520,13 @@ def threshold_of(
     price = price_of(units) + cost.COMPILE_NUMBER * numbers
     if _cold_compilation(units) > DIRECT * price:
         return 1.0, 1.0
+    rare = rare or expected * (reference - fused) < price
     gain, beside = reference / fused, 2 * price / reference
     needed = price / ((reference - fused) * (1 if rare else gain**2))
     if needed <= SOON and not rare:
         soon = MAX_SOON if price < DEAR else max(float(MAX_SOON), SPENT * price / reference)
-        needed = min(max(2.0, needed), soon)
+        least = 2.0 if price < ONCE * (reference - fused) else 3.0
+        needed = min(max(least, needed), soon)
         return needed - 1, needed
     return (needed, needed + beside) if gain < 2 else (max(needed / 2, needed - beside), needed)
 

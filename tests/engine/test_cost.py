@@ -135,7 +135,8 @@ def unit_of(n: int, size: int) -> Unit:
 def test_what_is_compiled_and_when():
     assert threshold_of([unit_of(1, 10)]) == (math.inf, math.inf)  # print(tanh(x)) never pays
     assert threshold_of([unit_of(20, 9_001)] * 5) == (MAX_SOON - 1, MAX_SOON)
-    assert threshold_of([unit_of(20, 100_000)] * 50) == (1, 2)
+    assert threshold_of([unit_of(20, 100_000)] * 50) == (2, 3)
+    assert threshold_of([unit_of(20, 1_000_000)] * 50) == (1, 2)  # the first run loses a third of its price
     assert threshold_of([unit_of(20, 10_000_000)]) == (1, 1)  # a program of its own costs as much
 
 
@@ -173,11 +174,30 @@ def test_an_op_again_costs_less_to_compile_than_another():
 
 
 def test_what_takes_much_longer_to_compile_than_by_numpy_waits():
-    """20 ms by NumPy are too much for an op that is soon compiled, not where that takes a minute."""
-    few, many = unit_of(100, 600_000).cost, unit_of(20_000, 10).cost
+    """20 ms by NumPy are too much for an op that is sooner compiled, not where that takes a minute."""
+    few, many = unit_of(10, 10_000_000).cost, unit_of(20_000, 10).cost
     assert few.reference > cost.REFERENCE_LIMIT and not few.suits_numpy
     assert many.reference > cost.REFERENCE_LIMIT and many.suits_numpy
     assert threshold_of([unit_of(20_000, 10)])[0] > 1
+
+
+def test_one_of_many_lengths_is_compiled_when_all_of_its_price_is_lost():
+    """What the others of its family say is that it comes twice."""
+    units = [unit_of(20, 100_000)] * 50
+    lost = sum([u.cost.reference - u.cost.fused for u in units])
+    assert threshold_of(units, expected=1000.0) == threshold_of(units)
+    assert price_of(units) / lost < threshold_of(units, expected=2.0)[1] < 1.1 * price_of(units) / lost
+
+
+def test_what_a_round_of_a_scan_costs_numpy():
+    """The body, and a call; not so much for each element that is scanned over."""
+
+    def rounds(width):
+        xs = fc.ones((50, width))
+        graph = fc.make_jaxpr(lambda c, xs: fc.lax.scan(lambda c, x: (c + x, None), c, xs)[0])(xs[0], xs)
+        return cost.of_graph(graph).reference
+
+    assert 50 < rounds(1_000) < 250
 
 
 def test_a_compiled_program_is_reached_within_ten_sightings():
