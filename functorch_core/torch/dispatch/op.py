@@ -313,7 +313,7 @@ class TorchOp(LookedUp):
             args = [_static(v) if slot is None else slot.placeholder(builder, v) for slot, v in zip(self.slots, bound)]
             return self.fun(*args[:n], **dict(zip(self.names[n:], args[n:])))
 
-        graph, multiple = made_at(key and (self, *key), lambda: traced(self.name, body))
+        graph, multiple = made_at(key and (self, self.traits.way(*bound), *key), lambda: traced(self.name, body))
         call = Call(self, bound)
         op = GraphOp(graph, self.name, multiple, node_class_of(call.node))
         op.call = call

@@ -71,6 +71,10 @@ def takes_out(name: str, out: Out) -> Callable:
     return lambda fun: fun
 
 
+def one_way(*_: object) -> None:
+    """Of a function that goes the same way at all sizes."""
+
+
 # ---- all of it -----------------------------------------------------------------------------------
 
 
@@ -94,6 +98,9 @@ class Traits:
     layout: Callable | None = pointwise
     # PyTorch's node, where its name does not follow from the op's; see tape/node_names.py.
     node: str | Callable | None = None
+    # way(*arguments): which way its function goes, where that depends on sizes: what it does at some of them is taken
+    # for what it does at others of the same way (transforms/sizes.py).
+    way: Callable = one_way
     absent_edges: bool = False  # its node has edges for a weight and a bias that are not given
     # What PyTorch makes of a number in the place of a tensor: a tensor ("wrapped"), one for which the node has an
     # edge, to nothing ("shown"), or nothing ("taken").

@@ -780,7 +780,11 @@ def powered(x, n: int):
 # ---- distances -----------------------------------------------------------------------------------
 
 
-@torch_op(method=False, autocast="full")
+def _way_of_cdist(x1, x2, p, compute_mode) -> bool:
+    return p == 2 and _by_product(compute_mode, max([0, *x1.shape[-2:-1], *x2.shape[-2:-1]]))
+
+
+@torch_op(method=False, autocast="full", way=_way_of_cdist)
 def cdist(x1: Tensor, x2: Tensor, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norm distances of all pairs of rows: (..., n, d) and (..., m, d) to (..., n, m).
 
