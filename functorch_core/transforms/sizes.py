@@ -1,15 +1,17 @@
 """Graphs that differ in sizes alone: what was derived of some of them is had for others without deriving it.
 
-A loop over batches of many lengths calls the same ops at ever new sizes. To trace each and to differentiate its graph
-takes longer than NumPy takes to compute it. So what came of calls, and of graphs, of one form is compared: where every
-size and place in it is a linear function of one size, as three of them agree, the next is written down from these.
+A loop over batches of many lengths, or over images or graphs, calls the same ops at ever new sizes. To trace each and
+to differentiate its graph takes longer than NumPy takes to compute it. So what came of calls, and of graphs, of one
+form is compared: where every size and place in it is a function of one size, or of two or three and their products, as
+one example more than that takes agrees, the next is written down from these (`size_functions`).
 
     graphs             reshape to (4, 17, 8)      reshape to (4, 22, 8)      reshape to (4, n, 8)
     their derivative   reshape to (68, 8)         reshape to (88, 8)         reshape to (4 n, 8)
 
 A form is all of a graph, or of what a call was given, but sizes (which of a node's parameters are sizes, its primitive
 declares: `Traits.sizes`). What was compared from `low` to `high` holds for as much again on either side, in steps that
-divide all differences, so that what depends on a remainder is not taken for the rule. It does not hold for a size that
+divide all differences, so that what depends on a remainder is not taken for the rule; where the examples differ by
+remainders of 2 or 4 (a convolution of stride 2), each remainder has its own. It does not hold for a size that
 is equal to another one, or is 0 or 1, where those that were compared were not, nor where a size would be a fraction;
 beyond `high` not for large arrays, below `low` not where any size would be less than 2. Whoever comes later and was not
 served is compared, too; if it differs, nothing is served any more.
@@ -27,11 +29,15 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval
 from ..core.graph import Graph, Literal, Node
+from .size_functions import Function, Place, fitted, needed, places_of, values_at
 
 MOST = 512  # forms that are kept
 MEMBERS = 32  # graphs of a form that are compared with the next one
+TRIED = (5, 8, 11, 16, 24)  # so many of them that vary alike are tried to be taken for functions of several sizes
+LATEST = 6  # of those, as many are asked for each whether a third is on a line with both
 LINES = 32  # ways in which the sizes of a form change
-COMPARED = 3  # results that have to agree
+SIZES = 3  # of which what varies is a function
+REMAINDERS = 4  # of sizes, of which each has what it makes
 LARGEST_AHEAD = 1 << 22  # elements of arrays beyond what was compared: of more, ops make pieces, or count by int64
 LARGEST = 1 << 23  # integers up to here are taken for sizes
 
@@ -43,60 +49,33 @@ def resized(graph: Graph, what: Hashable, derive: Callable[[], Made]) -> Made:
     was derived for other sizes."""
     if "sizes" not in graph.memo:
         kind = graph.name, len(graph.nodes), tuple([(a.dtype, a.ndim) for a in graph.in_avals])
-        graph.memo["sizes"] = _member(graph) if _again(kind) else None
-    member: Member | None = graph.memo["sizes"]
-    return derive() if member is None else member.made(what, derive)
+        graph.memo["sizes"] = Origin(_member(graph), ()) if _again(kind) else Origin(None, ())
+    member, of = graph.memo["sizes"]
+    return derive() if member is None else _made_of(member, (*of, what), derive)
 
 
 def made_at(key: tuple[Any, ...] | None, make: Callable[[], Made]) -> Made:
     """make(), a tuple of graphs and static values that follows from the key, in which there are avals; or the same, of
     what was made for other sizes. None is no key."""
     member = None if key is None else _member(key, is_known=False)
-    return make() if member is None else member.made("", make)
+    return make() if member is None else _made_of(member, (), make)
 
 
-# ---- numbers that are functions of one size ----------------------------------------------------------
+class Origin(NamedTuple):
+    """The graph or key, among those of its form, from which a graph follows, and what it is of that."""
+
+    member: Member | None
+    what: tuple[Hashable, ...]
 
 
-class Affine(NamedTuple):
-    """(slope n + offset) / divisor."""
-
-    slope: int
-    offset: int
-    divisor: int
-
-    @classmethod
-    def through(cls, n: int, at_n: int, m: int, at_m: int) -> Affine:
-        """The function of these values at n and m."""
-        slope, divisor = at_m - at_n, m - n
-        common = math.gcd(slope, divisor) * (1 if divisor > 0 else -1)
-        slope, divisor = slope // common, divisor // common
-        return cls(slope, at_n * divisor - slope * n, divisor)
-
-
-def _values(functions: Sequence[Affine], n: int) -> list[int] | None:
-    """Of functions at n; None if one of them is no whole number there."""
-    found = []
-    for slope, offset, divisor in functions:
-        value, rest = divmod(slope * n + offset, divisor)
-        if rest:
-            return None
-        found.append(value)
-    return found
-
-
-def _fitted(places: Sequence[int], columns: Sequence[Sequence[int]]) -> tuple[list[Affine], list[int]] | None:
-    """The functions that have the values columns[i] at places[i], each once, and which of them each number is;
-    None if they are no linear functions."""
-    (n, at_n), (m, at_m), *others = zip(places, columns)
-    functions: dict[Affine, int] = {}
-    which = []
-    for i, (a, b) in enumerate(zip(at_n, at_m)):
-        found = Affine(0, a, 1) if a == b else Affine.through(n, a, m, b)
-        if any([found.slope * k + found.offset != found.divisor * at_k[i] for k, at_k in others]):
-            return None
-        which.append(functions.setdefault(found, len(functions)))
-    return list(functions), which
+def _made_of(member: Member, what: tuple[Hashable, ...], make: Callable[[], Made]) -> Made:
+    """make(), or the same of other sizes. What is derived of graphs in it follows from the member, too."""
+    made = member.made(what, make)
+    if isinstance(made, tuple):
+        for i, part in enumerate(made):
+            if part.__class__ is Graph:
+                part.memo.setdefault("sizes", Origin(member, (*what, i)))
+    return made
 
 
 # ---- forms ---------------------------------------------------------------------------------------
@@ -157,75 +136,111 @@ def _literal(form: str, n: int, dtype: np.dtype) -> Literal:
 
 
 class Line:
-    """Graphs of one form all of whose sizes are linear functions of one, and what was derived of them."""
+    """Graphs of one form all of whose sizes are functions of one or a few, and what was derived of them."""
 
-    def __init__(self, functions: list[Affine], which: list[int], column: int) -> None:
-        self.functions, self.which, self.column = functions, which, column
+    def __init__(self, functions: list[Function], which: list[int], columns: Place) -> None:
+        self.functions, self.which, self.columns = functions, which, columns
+        self.varies = [function.varies for function in functions]
         self.derived: dict[Hashable, Derived] = {}
 
     @classmethod
-    def through(cls, sizes: list[list[int]], column: int) -> Line | None:
-        """The line that all of these are on, if there is one."""
-        places = [s[column] for s in sizes]
-        found = _fitted(places, sizes) if len(set(places)) == len(places) else None
-        line = None if found is None else cls(*found, column)
-        return line if line is not None and None not in map(line.place, sizes) else None
+    def through(cls, sizes: list[list[int]], columns: Place) -> Line | None:
+        """The line that these are on, if there is one: functions of the sizes in these columns."""
+        places = [tuple([s[i] for i in columns]) for s in sizes]
+        found = fitted(places, sizes) if len(set(places)) == len(places) else None
+        if found is None:
+            return None
+        line = cls(*found, columns)
+        placed = [s for s in sizes if line.place(s) is not None]
+        return line if len(placed) >= needed(len(columns)) else None
 
-    def place(self, sizes: list[int]) -> int | None:
-        """The size that all of these follow from; None if they do not, or some are equal by accident."""
-        n = sizes[self.column]
-        values = _values(self.functions, n)
+    def place(self, sizes: list[int]) -> Place | None:
+        """The sizes that all of these follow from; None if they do not, or some are equal by accident."""
+        place = tuple([sizes[i] for i in self.columns])
+        values = values_at(self.functions, place)
         if values is None or len(set(values)) < len(values):
             return None
-        if any([value < 2 for (slope, *_), value in zip(self.functions, values) if slope]):
+        if any([value < 2 for varies, value in zip(self.varies, values) if varies]):
             return None
-        return n if [values[i] for i in self.which] == sizes else None
+        return place if [values[i] for i in self.which] == sizes else None
 
 
 class Derived:
-    """What was derived of the graphs of a line: examples, and from COMPARED of them on what it is for others."""
+    """What was derived of the graphs of a line: examples, and once enough of them agree what it is for others."""
 
-    def __init__(self) -> None:
-        self.examples: tuple[tuple[int, Any], ...] = ()
+    def __init__(self, remainders: int = 1) -> None:
+        self.examples: tuple[tuple[Place, Any], ...] = ()
         self.template: Template | None = None
-        self.low = self.high = self.step = 0  # the sizes that were compared, and what their distances are multiples of
+        self.ranges: list[range] = []  # of each size: what was compared, and what the distances are multiples of
+        self.remainders = remainders  # of what the examples' sizes have the same one
+        self.parts: dict[Place, Derived] | None = None  # for sizes of other remainders
         self.differs = False  # there is none
 
-    def at(self, n: int) -> Any:
-        """It for a size, None where that is not known."""
-        template, width = self.template, self.high - self.low
-        if template is None or not self.low - width <= n <= self.high + width or (n - self.low) % self.step:
+    def at(self, place: Place) -> Any:
+        """It for these sizes, None where that is not known."""
+        if self.parts is not None:
+            part = self.parts.get(self._remainder(place))
+            return None if part is None else part.at(place)
+        template, beyond, below = self.template, False, False
+        if template is None:
             return None
-        made = template.at(n, least=2 if n < self.low else None)
-        return None if n > self.high and _largest(made) > LARGEST_AHEAD else made
+        for n, compared in zip(place, self.ranges):
+            low, high = compared.start, compared.stop
+            if not 2 * low - high <= n <= 2 * high - low or (n - low) % compared.step:
+                return None
+            beyond, below = beyond or n > high, below or n < low
+        made = template.at(place, least=2 if below else None)
+        return None if beyond and _largest(made) > LARGEST_AHEAD else made
 
-    def learn(self, n: int, made: Any) -> None:
-        """It is this for the size n."""
-        if self.differs:
-            return
-        template = self.template
-        if template is not None:
-            self.step = math.gcd(self.step, n - self.low)
-            self.low, self.high = min(self.low, n), max(self.high, n)
-            if _same(template.at(n), made):
-                return
-            self.template, self.differs = None, True
-        elif all([n != known for known, _ in self.examples]):
-            self.examples += ((n, made),)
-            if len(self.examples) == COMPARED:
+    def learn(self, place: Place, made: Any) -> None:
+        """It is this for these sizes."""
+        if self.parts is not None:
+            self.parts.setdefault(self._remainder(place), Derived(2 * self.remainders)).learn(place, made)
+        elif self.template is not None:
+            self.ranges = [_with(n, compared) for n, compared in zip(place, self.ranges)]
+            if not _same(self.template.at(place), made):
+                self._give_up(((place, made),))
+        elif not self.differs and all([place != known for known, _ in self.examples]):
+            self.examples += ((place, made),)
+            if len(self.examples) >= needed(len(place)):
                 self._compare()
 
+    def _remainder(self, place: Place) -> Place:
+        return tuple([n % (2 * self.remainders) for n in place])
+
+    def _give_up(self, examples: tuple[tuple[Place, Any], ...]) -> None:
+        """It is no function of the sizes; perhaps it is for those of one remainder."""
+        self.template, self.examples = None, ()
+        if self.remainders >= REMAINDERS:
+            self.differs = True
+            return
+        self.parts = {}
+        for place, made in examples:
+            self.learn(place, made)
+
     def _compare(self) -> None:
-        columns: list[list[int]] = [[] for _ in self.examples]
-        forms = [described(made, sizes) for (_, made), sizes in zip(self.examples, columns)]
-        places = [n for n, _ in self.examples]
-        found = _fitted(places, columns) if forms.count(forms[0]) == len(forms) else None
-        self.differs = found is None
+        rows: list[list[int]] = [[] for _ in self.examples]
+        forms = [described(made, sizes) for (_, made), sizes in zip(self.examples, rows)]
+        places = [place for place, _ in self.examples]
+        found = fitted(places, rows) if forms.count(forms[0]) == len(forms) else None
         if found is not None:
-            self.low, self.high = min(places), max(places)
-            self.step = math.gcd(*[n - self.low for n in places])
+            self.ranges = [_range_of(sizes) for sizes in zip(*places)]
             self.template = Template(self.examples[0][1], *found)  # last: other threads ask for it
-        self.examples = ()
+            self.examples = ()
+        elif len(places) > needed(len(places[0])) and fitted(places, [[]] * len(places)) is not None:
+            self._give_up(self.examples)  # one more may have been no function of the others
+
+
+def _range_of(sizes: Sequence[int]) -> range:
+    low = min(sizes)
+    return range(low, max(sizes), math.gcd(*[n - low for n in sizes]) or 1)
+
+
+def _with(n: int, compared: range) -> range:
+    """A range that has n, too."""
+    low, high = compared.start, compared.stop
+    step = compared.step if high > low else 0
+    return range(min(low, n), max(high, n), math.gcd(step, n - low) or 1)
 
 
 def _largest(x: Any) -> int:
@@ -247,7 +262,7 @@ class Member:
     def __init__(self, sizes: list[int]) -> None:
         self.sizes = sizes
         self.line: Line | None = None
-        self.place: int | None = None
+        self.place: Place | None = None
         self.known: dict[Hashable, Any] = {}
 
     def made(self, what: Hashable, make: Callable[[], Made]) -> Made:
@@ -295,17 +310,40 @@ class Form:
         return True
 
     def _find_line(self, new: Member) -> None:
-        """A line through the new member and two others, if there is one; all that are on it are put there."""
+        """A line through the new member and others, if there is one; all that are on it are put there."""
         varying: dict[tuple[bool, ...], list[Member]] = {}
         for one in self.members[:-1]:
             columns = tuple(map(operator.ne, one.sizes, new.sizes))
-            for other in varying.setdefault(columns, []):
-                line = Line.through([new.sizes, one.sizes, other.sizes], columns.index(True))
-                if line is not None:
-                    self.lines = (*self.lines[1 - LINES :], line)
-                    self.members = tuple([m for m in self.members if not self._put(m, line)])
+            for other in varying.setdefault(columns, [])[-LATEST:]:
+                if _aligned(new.sizes, one.sizes, other.sizes) and self._line(
+                    [new, one, other], (columns.index(True),)
+                ):
                     return
             varying[columns].append(one)
+        for alike in varying.values():
+            if len(alike) in TRIED:
+                columns_of = places_of([new.sizes, *[one.sizes for one in alike]], SIZES)
+                if columns_of is not None and self._line([new, *alike], columns_of):
+                    return
+
+    def _line(self, members: list[Member], columns: Place) -> bool:
+        """Whether there is a line through these, on which they are now."""
+        line = Line.through([one.sizes for one in members], columns)
+        if line is not None:
+            self.lines = (*self.lines[1 - LINES :], line)
+            self.members = tuple([m for m in self.members if not self._put(m, line)])
+        return line is not None
+
+
+def _aligned(one: list[int], other: list[int], third: list[int]) -> bool:
+    """Whether three lists of sizes may be on a line of one size, as the first two that vary say."""
+    first: tuple[int, int] | None = None
+    for x, y, z in zip(one, other, third):
+        if first is None and x != y:
+            first = y - x, z - x
+        elif first is not None and first[0] * (z - x) != first[1] * (y - x):
+            return False
+    return True
 
 
 _forms: dict[Hashable, Form] = {}
@@ -342,17 +380,19 @@ def _member(x: Any, is_known: bool = True) -> Member | None:
 
 
 class Template:
-    """A tuple of graphs and static values, whose sizes are functions of one."""
+    """A tuple of graphs and static values, whose sizes are functions of a few."""
 
-    def __init__(self, example: Any, functions: list[Affine], which: list[int]) -> None:
+    def __init__(self, example: Any, functions: list[Function], which: list[int]) -> None:
         self.functions = functions
-        constant = [not slope for slope, *_ in functions]
-        self.example = _varying(example, _Numbers(iter(which), constant))
+        self.constant = [not function.varies for function in functions]
+        self.example = _varying(example, _Numbers(iter(which), self.constant))
 
-    def at(self, n: int, least: int | None = None) -> Any:
-        """It at a size; None where one of the numbers would be a fraction, or one that varies less than `least`."""
-        values = _values(self.functions, n)
-        if values is None or least is not None and any(f.slope and v < least for f, v in zip(self.functions, values)):
+    def at(self, place: Place, least: int | None = None) -> Any:
+        """It at a place; None where one of the numbers would be a fraction, or one that varies less than `least`."""
+        values = values_at(self.functions, place)
+        if values is None:
+            return None
+        if least is not None and any([v < least for is_constant, v in zip(self.constant, values) if not is_constant]):
             return None
         return _at(self.example, values)
 
@@ -385,6 +425,9 @@ def _varying(x: Any, numbers: _Numbers) -> Any:
         return _varying_graph(x, numbers)
     if x.__class__ is Literal:
         return _varying_literal(x, numbers)
+    if x.__class__ is Aval:
+        which = numbers.take(x.ndim)
+        return x if which is None else Varying(lambda values: x.with_shape(tuple([values[i] for i in which])))
     if not isinstance(x, tuple):
         return x
     parts = [_varying(y, numbers) for y in x]

@@ -1,5 +1,6 @@
 """What was derived of graphs at some sizes, for others: the same as if it were derived again."""
 
+import random
 import threading
 
 import numpy as np
@@ -124,6 +125,47 @@ def test_reciprocals_of_sizes_are_served():
     assert derivation.at(12) and derivation.at(19)
 
 
+def area(x):
+    return p.reshape(x, shape=(4 * x.aval.shape[1] * x.aval.shape[2],))
+
+
+def test_is_served_of_two_sizes_after_five_that_agree():
+    derivation = known(area, 9)
+    assert not any([derivation.at(n, m) for n, m in ((10, 17), (13, 28), (21, 19), (15, 33))])
+    assert all([derivation.at(n, m) for n, m in ((11, 29), (10, 17), (20, 58), (33, 16), (22, 5))])
+    assert not derivation.at(11, 59) and not derivation.at(34, 20)  # beyond twice the range of one
+    assert not derivation.at(12, 12) and not derivation.at(4, 30)  # equal to another one
+
+
+def test_sizes_that_always_changed_together_say_nothing_of_others():
+    derivation = known(area, 9)
+    for n in (10, 13, 21, 15, 24, 30, 17, 28):
+        derivation.at(n, 2 * n)
+    assert derivation.at(12, 24) and not derivation.at(12, 25)
+
+
+def test_each_remainder_has_its_own():
+    """As of a convolution of stride 2."""
+
+    def served(n, m):
+        calls = []
+
+        def make():
+            calls.append(1)
+            return aval(((n + 1) // 2, m // 2), float32), "static"
+
+        assert sizes.made_at(("op", aval((4, n, m), float32)), make) == (
+            aval(((n + 1) // 2, m // 2), float32),
+            "static",
+        )
+        return not calls
+
+    draw = random.Random(0)
+    for _ in range(50):
+        served(draw.randrange(10, 40), draw.randrange(12, 45))
+    assert all([served(n, m) for n, m in ((12, 17), (15, 33), (20, 25), (25, 22))])
+
+
 def test_a_result_that_differs_ends_it():
     calls = []
 
@@ -219,6 +261,38 @@ def test_ops_are_traced_and_differentiated_alike(name, compared):
             PROGRAMS[name](n).sum().backward()
         except RuntimeError:  # too short for a kernel
             assert n < 4
+
+
+PLANES = {
+    "elements": lambda n, m: randn(n, m) * randn(n, m) + randn(m),
+    "products": lambda n, m: randn(n, m) @ randn(m, 3),
+    "outer": lambda n, m: randn(n, 1) * randn(m),
+    "flat": lambda n, m: randn(2, n, m).flatten(1).softmax(1),
+    "cat": lambda n, m: torch.cat([randn(3, n), randn(3, m)], 1),
+    "attention": lambda n, m: F.scaled_dot_product_attention(randn(2, 3, n, 4), randn(2, 3, m, 4), randn(2, 3, m, 4)),
+    "rows": lambda n, m: randn(n, 4)[torch.randint(n, (m,))],
+    "messages": lambda n, m: torch.zeros(n, 4).index_add(0, torch.randint(n, (m,)), randn(m, 4)),
+    "segments": lambda n, m: torch.zeros(7, 4).index_add_(0, torch.randint(7, (n,)), randn(n, 4)) / m,
+    "strided": lambda n, m: F.conv2d(randn(1, 3, n, m), randn(5, 3, 3, 3), stride=2, padding=1),
+    "transposed": lambda n, m: F.conv_transpose2d(randn(1, 3, n, m), randn(3, 5, 4, 4), stride=2, padding=1),
+    "group norm": lambda n, m: F.group_norm(randn(2, 8, n, m), 4, randn(8), randn(8)),
+    "batch norm": lambda n, m: F.batch_norm(randn(2, 8, n, m), None, None, training=True),
+    "pool": lambda n, m: F.max_pool2d(randn(1, 3, n, m), 2) + F.avg_pool2d(randn(1, 3, n, m), 2),
+    "mean": lambda n, m: randn(3, n, m).mean((1, 2)),
+    "interpolate": lambda n, m: F.interpolate(randn(1, 2, n, m), scale_factor=2),
+    "pixels": lambda n, m: F.cross_entropy(randn(2, 5, n, m), torch.randint(5, (2, n, m))),
+    "edges": lambda n, m: randn(n, m)[1:, :-1] - randn(n, m)[:-1, 1:],
+}  # fmt: skip
+PAIRS = ((31, 23), (40, 36), (9, 28), (33, 12), (64, 48), (57, 7), (20, 21), (35, 50), (16, 16), (44, 29), (27, 18),
+         (13, 45), (38, 10), (22, 31), (5, 9), (12, 60), (29, 14), (51, 26), (8, 4), (18, 39),
+         (46, 33), (3, 3))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANES)
+def test_ops_of_two_sizes_are_traced_and_differentiated_alike(name, compared):
+    for n, m in PAIRS:
+        PLANES[name](n, m).sum().backward()
+    assert compared["made_at"] + compared["resized"] >= 10
 
 
 def test_most_lengths_of_a_program_are_served(compared):
