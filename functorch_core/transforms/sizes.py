@@ -194,16 +194,17 @@ class Derived:
 
     def learn(self, place: Place, made: Any) -> None:
         """It is this for these sizes."""
+        template = self.template
         if self.parts is not None:
             self.parts.setdefault(self._remainder(place), Derived(2 * self.remainders)).learn(place, made)
-        elif self.template is not None:
+        elif template is not None:
             self.ranges = [_with(n, compared) for n, compared in zip(place, self.ranges)]
-            if not _same(self.template.at(place), made):
+            if not _same(template.at(place), made):
                 self._give_up(((place, made),))
         elif not self.differs and all([place != known for known, _ in self.examples]):
-            self.examples += ((place, made),)
-            if len(self.examples) >= needed(len(place)):
-                self._compare()
+            examples = self.examples = (*self.examples, (place, made))  # others may add to them meanwhile
+            if len(examples) >= needed(len(place)):
+                self._compare(examples)
 
     def _remainder(self, place: Place) -> Place:
         return tuple([n % (2 * self.remainders) for n in place])
@@ -218,17 +219,17 @@ class Derived:
         for place, made in examples:
             self.learn(place, made)
 
-    def _compare(self) -> None:
-        rows: list[list[int]] = [[] for _ in self.examples]
-        forms = [described(made, sizes) for (_, made), sizes in zip(self.examples, rows)]
-        places = [place for place, _ in self.examples]
+    def _compare(self, examples: tuple[tuple[Place, Any], ...]) -> None:
+        rows: list[list[int]] = [[] for _ in examples]
+        forms = [described(made, sizes) for (_, made), sizes in zip(examples, rows)]
+        places = [place for place, _ in examples]
         found = fitted(places, rows) if forms.count(forms[0]) == len(forms) else None
         if found is not None:
             self.ranges = [_range_of(sizes) for sizes in zip(*places)]
-            self.template = Template(self.examples[0][1], *found)  # last: other threads ask for it
+            self.template = Template(examples[0][1], *found)  # last: other threads ask for it
             self.examples = ()
         elif len(places) > needed(len(places[0])) and fitted(places, [[]] * len(places)) is not None:
-            self._give_up(self.examples)  # one more may have been no function of the others
+            self._give_up(examples)  # one more may have been no function of the others
 
 
 def _range_of(sizes: Sequence[int]) -> range:
