@@ -114,11 +114,13 @@ def places_of(rows: Sequence[Sequence[int]], most: int) -> tuple[int, ...] | Non
     >>> places_of([[8, n, m, n * m] for n, m in [(2, 3), (4, 5), (6, 9), (3, 8), (5, 5)]], 2)
     (1, 2)
     """
+    first: dict[tuple[int, ...], int] = {}
+    for i, column in enumerate(zip(*rows)):
+        first.setdefault(column, i)
     chosen: list[int] = []
-    others = list({column: i for i, column in reversed(list(enumerate(zip(*rows)))) if len(set(column)) > 1}.values())
-    for i in reversed(others):
+    for column, i in first.items():
         places = [tuple([row[j] for j in chosen]) for row in rows]
-        if not chosen or _through(places, [[row[i] for row in rows]]) is None:
+        if len(set(column)) > 1 and _through(places, [column]) is None:
             chosen.append(i)
             if len(chosen) > most:
                 return None

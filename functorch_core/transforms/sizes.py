@@ -49,7 +49,7 @@ def resized(graph: Graph, what: Hashable, derive: Callable[[], Made]) -> Made:
     was derived for other sizes."""
     if "sizes" not in graph.memo:
         kind = graph.name, len(graph.nodes), tuple([(a.dtype, a.ndim) for a in graph.in_avals])
-        graph.memo["sizes"] = Origin(_member(graph), ()) if _again(kind) else Origin(None, ())
+        graph.memo["sizes"] = Origin(_member(graph) if _again(kind) else None, ())
     member, of = graph.memo["sizes"]
     return derive() if member is None else _made_of(member, (*of, what), derive)
 
@@ -138,13 +138,13 @@ def _literal(form: str, n: int, dtype: np.dtype) -> Literal:
 class Line:
     """Graphs of one form all of whose sizes are functions of one or a few, and what was derived of them."""
 
-    def __init__(self, functions: list[Function], which: list[int], columns: Place) -> None:
+    def __init__(self, functions: list[Function], which: list[int], columns: tuple[int, ...]) -> None:
         self.functions, self.which, self.columns = functions, which, columns
         self.varies = [function.varies for function in functions]
         self.derived: dict[Hashable, Derived] = {}
 
     @classmethod
-    def through(cls, sizes: list[list[int]], columns: Place) -> Line | None:
+    def through(cls, sizes: list[list[int]], columns: tuple[int, ...]) -> Line | None:
         """The line that these are on, if there is one: functions of the sizes in these columns."""
         places = [tuple([s[i] for i in columns]) for s in sizes]
         found = fitted(places, sizes) if len(set(places)) == len(places) else None
@@ -327,7 +327,7 @@ class Form:
                 if columns_of is not None and self._line([new, *alike], columns_of):
                     return
 
-    def _line(self, members: list[Member], columns: Place) -> bool:
+    def _line(self, members: list[Member], columns: tuple[int, ...]) -> bool:
         """Whether there is a line through these, on which they are now."""
         line = Line.through([one.sizes for one in members], columns)
         if line is not None:
