@@ -55,11 +55,12 @@ def largest(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[s
 
 class Way(NamedTuple):
     """How host arrays are computed other than by NumPy: run(*arrays) -> list of arrays, in so many microseconds; None
-    where it cannot be done, as in a forked process. in_programs: compiled programs compute it so, too."""
+    where it cannot be done, as in a forked process. in_programs: the part of that time that it takes in compiled
+    programs, if they compute it so, too."""
 
     run: Function
     time: float
-    in_programs: bool = False
+    in_programs: float = 0.0
 
 
 # Of the avals of operands, those of results, and the params.

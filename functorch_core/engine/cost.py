@@ -40,7 +40,6 @@ PASSING = (
 # 182 of 21 0.5, 0.5; an encoder's step, 229 of 47, 2.5, 2.0.
 COMPILE_PROGRAM, COMPILE_NODE, AGAIN = 20_000.0, 1_500.0, 0.45
 CALL = 3_000.0  # the call of a library: making what it calls
-IN_PROGRAM = 0.7  # of its time, which is spared copies: a step of a GRU 9.2 ms, 14.4 op by op
 COMPILE_NUMBER = 400.0  # a packed Python number: 0.13 s for 400, three nodes each
 NUMPY_DIMS = 64  # an array has no more; programs may
 # Microseconds of NumPy's: an op beyond this is compiled when cold, too, if to compile it takes no longer. (A step of
@@ -146,7 +145,7 @@ def of_graph(graph: Graph) -> Cost:
         way = way_of(node)
         if way and way.in_programs:
             reference, library = reference + NUMPY_CALL + way.time, library + way.time
-            fused += IN_PROGRAM * way.time
+            fused += way.in_programs * way.time
             compile_, nodes = compile_ + CALL, nodes + 1
             continue
         traits, work = node.primitive.traits, work_of(graph, node)

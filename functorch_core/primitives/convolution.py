@@ -498,8 +498,7 @@ def _work(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str
 
 
 def _compiled(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
-    """oneDNN's in programs are spared half of their copies into another order."""
-    return 0.7 if _library_time(operands, results, params) else 0.2
+    return onednn.IN_PROGRAMS if _library_time(operands, results, params) else 0.2
 
 
 def _compile_time(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:

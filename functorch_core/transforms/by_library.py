@@ -87,7 +87,7 @@ def _way(params: Mapping[str, Any]) -> Way | None:
         now.job().on(*inputs, *outs)
         return outs
 
-    return Way(run, call.microseconds(), in_programs=True)
+    return Way(run, call.microseconds(), in_programs=onednn.IN_PROGRAMS)
 
 
 def _reference_at(*avals: Aval, graph: Graph, call: LibraryCall) -> Function:
